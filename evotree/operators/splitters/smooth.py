@@ -1,0 +1,441 @@
+"""Splits by gradients of smooth measures of their sides: WODT and CO2.
+
+Yang, Shen and Gao (2019), "Weighted oblique decision trees", AAAI, let row i go right with the
+weight ``sigma_i = sigmoid(theta @ (x_i, 1))`` and left with ``1 - sigma_i``. With W_R, W_L the
+weights of the sides and W_R^k, W_L^k those of class k on them, the weighted entropy is ::
+
+    E = W_L log2 W_L + W_R log2 W_R - sum_k (W_L^k log2 W_L^k + W_R^k log2 W_R^k)
+
+and its gradient, with y_i the class of row i, ::
+
+    g = sum_i sigma_i (1 - sigma_i) log2(W_R W_L^{y_i} / (W_L W_R^{y_i})) (x_i, 1)
+
+(the product that the paper prints as equation 2 does not agree with finite differences). The factor
+with the logarithm depends on the class alone: one pass over the rows sums
+``sigma (1 - sigma) (x, 1)`` for each class, and value and gradient follow from these sums. Weights
+of rows multiply their contributions.
+
+Norouzi, Collins, Fleet and Kohli (2015), "CO2 forest: improved random forest by continuous
+optimization of oblique splits". A split is a stump: row i goes to the side ``sign(theta @ (x, 1))``
+and side g predicts class k with the share ``softmax(leaf_g)_k``. Its log loss has the continuous
+upper bound ::
+
+    max_g (g theta @ (x, 1) + loss(leaf_g, y)) - |theta @ (x, 1)|,    g in {-1, 1}
+
+the tighter the longer theta is; ``|theta|**2 <= nu`` bounds it. The mean of the bound over the rows
+is lowered by stochastic gradient descent with momentum, and projection onto that ball.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from numbers import Integral, Real
+from typing import Annotated
+
+import numpy as np
+from scipy.optimize import minimize
+
+from evotree._jit import inner_kernel, kernel
+from evotree.configuration import Configuration, Interval, StrOptions
+from evotree.fitness.node import Node
+from evotree.operators.splitters.base import (
+    Axis,
+    ScaledRows,
+    Split,
+    best_split_along,
+    better_split,
+    inner,
+    needs_classes,
+    node_hyperplane,
+    scale_rows,
+)
+from evotree.parallel import one_blas_thread
+from evotree.rng import below, normal, shuffle, uniform
+from evotree.tree import project
+
+# ---- WODT ----------------------------------------------------------------------------------------
+
+
+WODT_STARTS = ("random", "groups")
+"""Names of the ways to start the search."""
+
+_RETRIES = 3  # starts beyond `n_starts`, while no split has rows on both sides
+_SPREAD = 3.0  # root mean square of theta @ (x, 1) at a start from groups
+_TINY = 1e-300
+
+
+@inner_kernel
+def xlog2(x, y):
+    """Return ``x log2 y`` with the logarithm kept finite."""
+    return x * math.log2(max(y, _TINY))
+
+
+@kernel
+def weighted_entropy(scaled, theta, grad, sums, sides):
+    """Return the weighted entropy, in bits for a unit of weight, and write its gradient.
+
+    `theta` and `grad` have the shape (p,); ``sums (n_present, p)`` and ``sides (2, n_present)`` are
+    room for the sums of the classes and their weights on the two sides.
+    """
+    rows, codes, shares = scaled.rows, scaled.codes, scaled.shares
+    n_present, p = sums.shape
+    sides[:] = 0.0
+    sums[:] = 0.0
+    for i in range(rows.shape[0]):
+        z = project(theta, rows, i)
+        k, w = codes[i], shares[i]
+        e = math.exp(-abs(z))
+        # Both shares are sums of positive terms: 1 - sigma would lose small ones to rounding.
+        near = w / (1.0 + e)
+        far = near * e
+        sides[0, k] += far if z > 0.0 else near
+        sides[1, k] += near if z > 0.0 else far
+        slope = far / (1.0 + e)
+        if slope > _TINY:
+            for j in range(p):
+                sums[k, j] += slope * rows[i, j]
+    w_left = w_right = 0.0
+    for k in range(n_present):
+        w_left += sides[0, k]
+        w_right += sides[1, k]
+    grad[:] = 0.0
+    value = xlog2(w_left, w_left) + xlog2(w_right, w_right)
+    balance = xlog2(1.0, w_right) - xlog2(1.0, w_left)
+    for k in range(n_present):
+        left, right = sides[0, k], sides[1, k]
+        value -= xlog2(left, left) + xlog2(right, right)
+        factor = balance + xlog2(1.0, left) - xlog2(1.0, right)
+        for j in range(p):
+            grad[j] += factor * sums[k, j]
+    return value
+
+
+def minimize_entropy(
+    scaled: ScaledRows,
+    theta: np.ndarray,
+    max_iter: int,
+    tol: float,
+    l1: float = 0.0,
+) -> np.ndarray:
+    """Minimize the weighted entropy by L-BFGS (Liu and Nocedal 1989).
+
+    `l1` times the sum of the sizes of the weights, the threshold left out, is added to it.
+    """
+    p, n_present = theta.shape[0], scaled.totals.shape[0]
+    grad, sums, sides = np.empty(p), np.empty((n_present, p)), np.empty((2, n_present))
+
+    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        return weighted_entropy(scaled, theta, grad, sums, sides), grad
+
+    def penalized(parts: np.ndarray) -> tuple[float, np.ndarray]:
+        value, grad = value_and_gradient(joined(parts))
+        slopes = np.concatenate([grad[:-1] + l1, l1 - grad[:-1], grad[-1:]])
+        return value + l1 * parts[:-1].sum(), slopes
+
+    def joined(parts: np.ndarray) -> np.ndarray:
+        return np.append(parts[: p - 1] - parts[p - 1 : -1], parts[-1])
+
+    options = {"maxiter": max_iter, "ftol": tol, "gtol": tol}
+    # The solver's matrices are tiny: threads would spend ten times as long waiting for each other.
+    with one_blas_thread():
+        solve = partial(minimize, method="L-BFGS-B", jac=True, options=options)
+        if l1 == 0.0:
+            return solve(value_and_gradient, theta).x
+        # A weight is the difference of two parts of at least 0: on these the penalty is linear.
+        parts = [np.maximum(theta[:-1], 0.0), np.maximum(-theta[:-1], 0.0), theta[-1:]]
+        bounds = [(0.0, None)] * (2 * p - 2) + [(None, None)]
+        return joined(solve(penalized, np.concatenate(parts), bounds=bounds).x)
+
+
+@kernel
+def mean_square(theta, rows, shares):
+    """Return the mean square of the rows' projections."""
+    total = 0.0
+    for i in range(rows.shape[0]):
+        z = project(theta, rows, i)
+        total += shares[i] * z * z
+    return total
+
+
+def start_from_groups(scaled: ScaledRows, stream: np.ndarray) -> np.ndarray:
+    """Return the hyperplane midway between the means of two random groups of classes."""
+    rows, shares, means = scaled.rows, scaled.shares, []
+    group = np.zeros(scaled.totals.shape[0], dtype=np.int64)  # of each class
+    while not 0 < group.sum() < group.size:
+        group[:] = [below(stream, 2) for _ in group]
+    for side in (group[scaled.codes] == 0, group[scaled.codes] == 1):
+        total = np.cumsum(shares[side, np.newaxis] * rows[side], axis=0)[-1]
+        means.append(total / np.cumsum(shares[side])[-1])
+    theta = means[1] - means[0]
+    theta[-1] = 0.0
+    if not inner(theta, theta) > 1e-20:  # two groups of one mean
+        theta[:-1] = [normal(stream) for _ in theta[:-1]]
+    theta[-1] = -0.5 * (inner(theta, means[0]) + inner(theta, means[1]))
+    variance = mean_square(theta, rows, shares)
+    return theta * (_SPREAD / math.sqrt(variance)) if variance > 0.0 else theta
+
+
+@dataclass(frozen=True, repr=False)
+class WODT(Configuration):
+    """The split with the lowest weighted entropy of soft sides, by L-BFGS from a random start.
+
+    The split is the sign of ``theta @ (x, 1)``. Where it sends all rows one way the search tries
+    other starts, then another threshold for the last normal vector, then a test of one feature. The
+    paper has no parameters; what it leaves open was chosen by five-fold cross-validation of fully
+    grown trees. Those from groups, their features standardized at each node, have half the leaves
+    of those with random starts and features scaled once, as the paper has them.
+
+    Parameters
+    ----------
+    n_starts : int, at least 1, default=1
+        Number of starts; the split of the best score is kept.
+    start : {"random", "groups"}, default="random"
+        Where a search starts: with coordinates drawn uniformly from [-1, 1), as in the paper, or
+        midway between the means of two random groups of the classes. On two classes there is one
+        pair of groups, and further starts are at random.
+    rescale : bool, default=True
+        Whether each node standardizes its features; the paper scales them to [-1, 1], once.
+    max_iter : int, at least 1, default=100
+        Most iterations of a search.
+    tol : float above 0, default=1e-6
+        A search ends when an iteration gains less than this, in bits for each row of mean weight,
+        or when no component of the gradient is larger.
+    penalty : {"l1"} or None, default=None
+        Penalty of the weights beside the entropy, the paper's future work: ``"l1"`` makes many of
+        them 0.
+    C : float above 0, default=1.0
+        Cost of a bit of a row of weight 1, beside the sum of the sizes of the weights. Smaller
+        values give sparser weights.
+    """
+
+    n_starts: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
+    start: Annotated[str, StrOptions(set(WODT_STARTS))] = "random"
+    rescale: Annotated[bool, "boolean"] = True
+    max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
+    tol: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1e-6
+    penalty: Annotated[str | None, StrOptions({"l1"}), None] = None
+    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
+        needs_classes(node, "wodt")
+        # A test of the one feature is as good as any hyperplane.
+        split = self._search(node, stream) if node.X.shape[1] > 1 else None
+        return Axis()(node, stream) if split is None else split
+
+    def _search(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Return the best split of all starts; None where all fail."""
+        scaled = scale_rows(node, self.rescale)
+        l1 = 0.0 if self.penalty is None else 1.0 / (self.C * node.sample_weight.sum())
+        best: Split | None = None
+        for trial in range(self.n_starts + _RETRIES):
+            if self.start == "groups" and (trial == 0 or scaled.totals.size > 2):
+                theta = start_from_groups(scaled, stream)
+            else:
+                theta = np.array(
+                    [2.0 * uniform(stream) - 1.0 for _ in range(node.X.shape[1] + 1)]
+                )
+            theta = minimize_entropy(scaled, theta, self.max_iter, self.tol, l1)
+            hyperplane = node_hyperplane(scaled, theta)
+            best = better_split(best, node, hyperplane)
+            if best is not None and trial + 1 >= self.n_starts:
+                return best
+        return None if hyperplane is None else best_split_along(node, hyperplane[0])
+
+
+# ---- CO2 -----------------------------------------------------------------------------------------
+
+
+CO2_STARTS = ("axis", "random")
+"""Names of the starts."""
+
+NUS = (0.1, 1.0, 4.0, 10.0, 43.0, 100.0)
+"""The bounds of the squared length that the paper tries."""
+
+RATES = (0.003, 0.01, 0.03)
+"""The learning rates that the paper tries."""
+
+_LEAST_STEPS = 100
+
+
+@inner_kernel
+def log_sum(leaf):
+    """Return ``log(sum(exp(leaf)))``."""
+    largest, total = leaf.max(), 0.0
+    for k in range(leaf.shape[0]):
+        total += math.exp(leaf[k] - largest)
+    return largest + math.log(total)
+
+
+@kernel
+def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
+    """Return the mean upper bound over a batch of rows, and write its gradient.
+
+    The rows, of shape (n, p), the codes and the shares are those of `ScaledRows`; ``batch`` holds
+    positions of rows. `theta` and `grad` have the shape (p,), `leaves` and `leaf_grad`
+    (2, n_present).
+    """
+    n_present = leaves.shape[1]
+    norm_left, norm_right = log_sum(leaves[0]), log_sum(leaves[1])
+    grad[:] = 0.0
+    leaf_grad[:] = 0.0
+    bound = w_left = w_right = 0.0
+    for t in range(batch.shape[0]):
+        i = batch[t]
+        s, k, w = project(theta, rows, i), codes[i], shares[i]
+        left = norm_left - leaves[0, k] - s
+        right = norm_right - leaves[1, k] + s
+        slope = -w if s > 0.0 else w  # of -|s|
+        if right > left:
+            bound += w * (right - abs(s))
+            slope += w
+            w_right += w
+            leaf_grad[1, k] -= w
+        else:
+            bound += w * (left - abs(s))
+            slope -= w
+            w_left += w
+            leaf_grad[0, k] -= w
+        if slope != 0.0:
+            for j in range(theta.shape[0]):
+                grad[j] += slope * rows[i, j]
+    total = w_left + w_right
+    for j in range(theta.shape[0]):
+        grad[j] /= total
+    for k in range(n_present):
+        leaf_grad[0, k] += w_left * math.exp(leaves[0, k] - norm_left)
+        leaf_grad[1, k] += w_right * math.exp(leaves[1, k] - norm_right)
+        leaf_grad[0, k] /= total
+        leaf_grad[1, k] /= total
+    return bound / total
+
+
+@inner_kernel
+def momentum_step(values, velocity, grad, momentum, rate):
+    """Make one step of gradient descent with momentum."""
+    for j in range(values.shape[0]):
+        velocity[j] = momentum * velocity[j] - rate * grad[j]
+        values[j] += velocity[j]
+
+
+@kernel
+def lower_bound(scaled, theta, leaves, nu, rate, momentum, batch_size, epochs, stream):
+    """Lower the bound by stochastic gradient descent from a start, which is overwritten.
+
+    The start is ``theta (p,)`` and ``leaves (2, n_present)``, logarithms of shares of classes.
+    """
+    n, p = scaled.rows.shape
+    n_present = leaves.shape[1]
+    grad, leaf_grad = np.empty(p), np.empty((2, n_present))
+    velocity, leaf_velocity = np.zeros(p), np.zeros((2, n_present))
+    order = np.arange(n).astype(np.int32)
+    size = min(batch_size, n)
+    n_batches = (n + size - 1) // size
+    for step in range(max(epochs * n_batches, _LEAST_STEPS)):
+        first = step % n_batches * size
+        if first == 0:
+            shuffle(stream, order)
+        bound_gradient(
+            scaled.rows,
+            scaled.codes,
+            scaled.shares,
+            order[first : min(first + size, n)],
+            theta,
+            leaves,
+            grad,
+            leaf_grad,
+        )
+        momentum_step(theta, velocity, grad, momentum, rate)
+        for g in range(2):
+            momentum_step(leaves[g], leaf_velocity[g], leaf_grad[g], momentum, rate)
+        square = inner(theta, theta)
+        if square > nu:
+            factor = math.sqrt(nu / square)
+            for j in range(p):
+                theta[j] *= factor
+
+
+def start_leaves(scaled: ScaledRows, theta: np.ndarray) -> np.ndarray:
+    """Return the logarithms of the classes' shares on the sides of a hyperplane, none of them 0."""
+    is_right = (scaled.rows @ theta > 0.0).astype(np.int64)
+    leaves = np.full((2, len(scaled.totals)), 1.0 / len(scaled.rows))
+    np.add.at(leaves, (is_right, scaled.codes), scaled.shares)
+    return np.log(leaves / leaves.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, repr=False)
+class CO2(Configuration):
+    """The best of the splits by the continuous upper bound, over bounds of length and rates.
+
+    The paper chooses the bound and the rate by validation; here they are those whose split has the
+    best score on the node's own rows. The start at the best test of one feature takes part in the
+    choice. Features are standardized at the node.
+
+    Parameters
+    ----------
+    start : {"axis", "random"}, default="axis"
+        Start at the best test of one feature (the paper's CO2), or at a random hyperplane (CO2r).
+    nus : tuple of float above 0, default=NUS
+        Bounds of the squared length of the hyperplane, threshold included.
+    rates : tuple of float above 0, default=RATES
+        Learning rates.
+    momentum : float in [0, 1), default=0.9
+        Share of the last step that is added to the next.
+    batch_size : int, at least 1, default=100
+        Rows of a step.
+    epochs : int, at least 1, default=10
+        Passes over the rows for each bound and rate; 100 steps where these are more.
+    """
+
+    start: Annotated[str, StrOptions(set(CO2_STARTS))] = "axis"
+    nus: tuple[float, ...] = NUS
+    rates: tuple[float, ...] = RATES
+    momentum: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.9
+    batch_size: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
+    epochs: Annotated[int, Interval(Integral, 1, None, closed="left")] = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("nus", "rates"):
+            values = getattr(self, name)
+            if not values or not all(0.0 < value < np.inf for value in values):
+                raise ValueError(
+                    f"{name}={values!r}: allowed are tuples of finite numbers above 0."
+                )
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
+        needs_classes(node, "co2")
+        d = node.X.shape[1]
+        axis = Axis()(node, stream)
+        if d == 1 or (axis is None and self.start == "axis"):
+            return axis
+        scaled = scale_rows(node, rescale=True)
+        start = np.zeros(d + 1)
+        best: Split | None = None
+        if axis is not None and self.start == "axis":
+            feature = int(axis.weights.argmax())
+            if scaled.scale[feature] == 0.0:  # differences too small to be scaled
+                return axis
+            best = axis
+            start[feature] = 1.0
+            start[d] = (scaled.mean[feature] - axis.threshold) / scaled.scale[feature]
+        else:
+            start[:] = [normal(stream) for _ in range(d + 1)]
+        first = start_leaves(scaled, start)
+        for nu, rate in product(map(float, self.nus), map(float, self.rates)):
+            theta = start * math.sqrt(nu) / math.sqrt(inner(start, start))
+            lower_bound(
+                scaled,
+                theta,
+                first.copy(),
+                nu,
+                rate,
+                momentum=float(self.momentum),
+                batch_size=self.batch_size,
+                epochs=self.epochs,
+                stream=stream,
+            )
+            best = better_split(best, node, node_hyperplane(scaled, theta))
+        return axis if best is None else best
