@@ -18,8 +18,7 @@ from evotree.operators.initialization.population import (
 )
 from evotree.operators.pruning import prune, prune_cross_validated, prune_pessimistic
 from evotree.operators.refinement import LinearRefiner, Resplit, tao_sweep
-from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.base import C45, Axis
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import Linear, Sparse

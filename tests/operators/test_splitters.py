@@ -12,8 +12,7 @@ from evotree._jit import read_only
 from evotree.dataset import Dataset
 from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
 from evotree.operators.initialization.growth import RandomHalves, grow
-from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.base import C45, Axis
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import GROUPS, Linear, Sparse
