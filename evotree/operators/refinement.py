@@ -55,7 +55,6 @@ from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear, Sparse
 from evotree.operators.splitters.registry import (
     GREEDY_PRESETS,
     SPLITTERS,
-    as_splitter,
     bounded,
     splitter_of,
 )
@@ -555,10 +554,7 @@ def make_refiner(
     """Return the refiner of a name or a splitter, or the one that is given."""
     if isinstance(name, str) and name in ("tao", "sparse", "linear"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
-    if isinstance(name, str) and name in SPLITTERS:
-        splitter: Splitter | None = as_splitter(name)
-    else:
-        splitter = splitter_of(name)
+    splitter = splitter_of(name)
     if splitter is not None:
         return Resplit(bounded(splitter, max_features))
     if callable(name) and not isinstance(name, type):

@@ -15,6 +15,7 @@ Fortin F.-A., Parizeau M. (2013). Revisiting the NSGA-II crowding-distance compu
 """
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -597,10 +598,9 @@ def separate_duplicates(
     individuals: Sequence[Individual],
 ) -> tuple[list[Individual], list[Individual]]:
     """Return the first individual of each tree, and its later copies, both in their order."""
-    parts: tuple[list[Individual], list[Individual]] = ([], [])
-    for individual, is_first in zip(individuals, distinct(individuals), strict=True):
-        parts[not is_first].append(individual)
-    return parts
+    is_first = distinct(individuals)
+    is_copy = [not first for first in is_first]
+    return list(compress(individuals, is_first)), list(compress(individuals, is_copy))
 
 
 def replace_duplicates(
