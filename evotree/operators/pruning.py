@@ -154,7 +154,9 @@ def weakest_links(
             continue
         left = k + 1
         right = left + sizes[left]
-        fewer, links = sorted((heaps[left], heaps[right]), key=len)
+        links, fewer = heaps[left], heaps[right]
+        if len(links) < len(fewer):
+            links, fewer = fewer, links
         for link in fewer:
             heappush(links, link)
         branch_risk = risks[left] + risks[right]
