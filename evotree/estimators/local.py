@@ -38,8 +38,7 @@ from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.population import init_from_tree
 from evotree.operators.pruning import cost_complexity_path, prune, risk_of_leaves
 from evotree.operators.refinement import tao_sweeps
-from evotree.operators.splitters.base import Axis, Splitter
-from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.base import C45, Axis, Splitter
 from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import (
     GREEDY_PRESETS,
@@ -333,10 +332,9 @@ default=None
         if not isinstance(splitter, C45) or self.pruning != induction.PESSIMISTIC:
             super()._fit(dataset)
             return
-        assert dataset.schema is not None
         tree = induction.induce_c45(
             dataset,
-            induction.with_indicators(splitter, dataset.schema.missing_of),
+            splitter,
             confidence=self.confidence,
             limits=self._limits(dataset),
             stream=make_streams(seed_from(self.random_state), 0, 1)[0],

@@ -403,9 +403,7 @@ def loss_unit(dataset: Dataset) -> float:
     """Return the loss of which a quality is a share: the whole weight, or that of the root."""
     if dataset.n_classes:
         return dataset.total_weight
-    if dataset.bound_objective is not None:
-        return float(dataset.bound_objective.whole_loss(dataset))
-    return float(dataset.sample_weight @ dataset.y**2)  # targets have mean 0
+    return float((dataset.bound_objective or TargetLoss()).whole_loss(dataset))
 
 
 # ---- fitness -------------------------------------------------------------------------------------

@@ -426,12 +426,8 @@ class LinearLeafObjective(TargetLoss):
     def _fit_of(self, row_set: _RowSet) -> np.ndarray:
         """Return the fit of a leaf with a set of rows, remembered."""
         fit = row_set.fits.get(self.term_penalty)
-        if fit is None:
-            fit = row_set.fits[self.term_penalty] = self._fit(row_set)
-        return fit
-
-    def _fit(self, row_set: _RowSet) -> np.ndarray:
-        """Return the fit of a leaf with a set of rows."""
+        if fit is not None:
+            return fit
         n_rows = round(float(row_set.sums[0, 0]), 9)
         if n_rows < LEAST_ROWS and row_set is not self.whole:
             fit = self._fit_of(self.whole).copy()
@@ -439,6 +435,7 @@ class LinearLeafObjective(TargetLoss):
         else:
             fit = self._fit_sums(row_set.sums, n_rows, 1)
             fit[LOWEST], fit[HIGHEST] = row_set.bounds
+        row_set.fits[self.term_penalty] = fit
         return fit
 
     def _fit_sums(self, sums: np.ndarray, n_rows: float, n_leaves: int) -> np.ndarray:
@@ -510,7 +507,7 @@ class LinearLeafObjective(TargetLoss):
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return what the model of some rows leaves of their targets."""
-        fit = self._fit(self._sum_rows(rows))
+        fit = self._fit_of(self._sum_rows(rows))
         X = self.rows.X[rows][:, self._columns]
         return self.rows.y[rows] - fit[INTERCEPT] - X @ fit[N_FIXED:]
 
@@ -581,14 +578,22 @@ def term_penalty_of_rows(n_rows: float) -> float:
     return _TERM_FACTOR * float(np.log(n_rows + 1.0)) / n_rows
 
 
+def features_asked(leaves: str | LinearLeaves, dataset: Dataset) -> np.ndarray | None:
+    """Return a mask of the features that models of leaves may use; None for any."""
+    features = leaves.features if isinstance(leaves, LinearLeaves) else None
+    if features is None:
+        return None
+    columns = columns_asked(features, dataset.column_names, "features")
+    return np.isin(dataset.column_of, list(columns))
+
+
 def lines_asked(
     leaves: str | LinearLeaves, dataset: Dataset, max_terms: int | None = None
 ) -> LinearLeafObjective:
     """Return the objective of linear leaves, as users ask for them."""
-    used, max_leaf_terms = None, LinearLeafObjective.max_terms
-    if isinstance(leaves, LinearLeaves) and leaves.features is not None:
-        chosen = columns_asked(leaves.features, dataset.column_names, "features")
-        used = tuple(np.flatnonzero(np.isin(dataset.column_of, list(chosen))).tolist())
+    max_leaf_terms = LinearLeafObjective.max_terms
+    is_used = features_asked(leaves, dataset)
+    used = None if is_used is None else tuple(np.flatnonzero(is_used).tolist())
     if max_terms is not None:
         max_leaf_terms = min(max_leaf_terms, max_terms // dataset.n_outputs)
     return LinearLeafObjective(used=used, max_terms=max_leaf_terms)
@@ -768,11 +773,7 @@ class LogisticLeaves:
     @classmethod
     def asked(cls, leaves: str | LinearLeaves, dataset: Dataset) -> Self:
         """Return the models of all leaves, as users ask for them."""
-        features = leaves.features if isinstance(leaves, LinearLeaves) else None
-        if features is None:
-            return cls()
-        columns = columns_asked(features, dataset.column_names, "features")
-        return cls(np.isin(dataset.column_of, list(columns)))
+        return cls(features_asked(leaves, dataset))
 
     def fits(
         self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float

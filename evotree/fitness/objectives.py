@@ -216,15 +216,24 @@ class ConfusionScore(ClassLoss):
         return float(self._score(tree)[2])
 
 
+class _OfAccuracy(ClassLoss):
+    """What is no sum over rows: refinement and pruning need losses of leaves, of the accuracy."""
+
+    is_sum = False
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table of the accuracy, of shape (n_nodes, n_classes)."""
+        return ExpectedCost().table(tree)
+
+
 @dataclass(frozen=True, eq=False)
-class ProbabilityScore(ClassLoss):
+class ProbabilityScore(_OfAccuracy):
     """The log loss, Brier's, or the area under the ROC curve, of soft probabilities."""
 
     # The quality is the share of the root's loss that the tree saves, scikit-learn's D², or the
-    # area. Refinement and pruning need losses of leaves: of the accuracy.
+    # area.
 
     names = ("log_loss", "brier", "roc_auc")
-    is_sum = False
     takes_noise = False  # soft sides are smooth themselves
     needs_rows = True
 
@@ -236,10 +245,6 @@ class ProbabilityScore(ClassLoss):
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective of a name."""
         return cls(name)
-
-    def table(self, tree: Leafed) -> np.ndarray:
-        """Return the loss table of the accuracy, of shape (n_nodes, n_classes)."""
-        return ExpectedCost().table(tree)
 
     @cached_property
     def _whole(self) -> float:
@@ -284,15 +289,12 @@ class Leaves(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OwnObjective(ClassLoss):
+class OwnObjective(_OfAccuracy):
     """A callable of the user's own."""
 
     # It takes ``(counts)``, the class weights of the leaves, or ``(counts, leaves)``, with
     # `Leaves`, and returns a finite number, the greater the better, or a tuple of several for
-    # NSGA-II. Refinement, pruning and the choice of hyperparameters need losses of rows: of the
-    # accuracy.
-
-    is_sum = False
+    # NSGA-II. The choice of hyperparameters needs losses of rows: of the accuracy.
 
     function: Callable[..., Any]
     rows: Any = None
@@ -355,46 +357,55 @@ class OwnObjective(ClassLoss):
         y = rows.y if rows.n_classes else rows.target_mean + rows.target_scale * rows.y
         return Leaves(leaf, y, rows.sample_weight, rows.classes, rows.extras)
 
-    def table(self, tree: Leafed) -> np.ndarray:
-        """Return the loss table of the accuracy, of shape (n_nodes, n_classes)."""
-        return ExpectedCost().table(tree)
-
     def quality(self, tree: Leafed) -> float:
         """Return the first number that the callable returns."""
         return self.scores(tree)[0]
 
 
-@dataclass(frozen=True)
-class SquaredLoss(TargetLoss):
+@dataclass(frozen=True, eq=False)
+class _LossOfMeans(TargetLoss):
+    """A loss that means lose the least by, or under a constraint the best values in order."""
+
+    prior: float = 0.0  # weight of the mean of all rows in each leaf
+    constraint: Any = None
+
+    def predictions(self, tree: Any, dataset: Dataset | None = None) -> np.ndarray:
+        """Return what is best for the rows of each node, of shape (n_nodes,)."""
+        if self.constraint is not None and len(tree.counts) > 1:
+            values: np.ndarray = self.constraint.values(tree, self.prior)
+            return values
+        # The mean of the targets of a data set is 0.
+        return tree.counts[:, 1] / (tree.counts[:, 0] + self.prior)
+
+    def values(self, tree: Any) -> np.ndarray:
+        """Return what each node predicts, of shape (n_nodes, 1)."""
+        return self.predictions(tree)[:, np.newaxis]
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree whose values keep the constraint, which is proved."""
+        constraint = self.constraint
+        return tree if constraint is None else constraint.finish(tree, self.prior)
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredLoss(_LossOfMeans):
     """The squared error of means, or of the best values that keep a monotonic constraint."""
 
     names = ("squared_error",)
     goes_with = frozenset({LINES, OUTPUTS, ORDER})
     needs_rows = False
 
-    constraint: Any = None
-
-    def values(self, tree: Leafed) -> np.ndarray:
-        """Return what each node predicts, of shape (n_nodes, 1)."""
-        if self.constraint is None:
-            return super().values(tree)
-        return self.constraint.values(tree)[:, np.newaxis]
-
     def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
         """Return the error of each node as a leaf, a share of the whole."""
         weight, total, squares = tree.counts.T
         means = total / weight
         errors = np.maximum(0.0, squares - total * means)
-        errors = errors + weight * (self.values(tree)[:, 0] - means) ** 2
+        errors = errors + weight * (self.predictions(tree) - means) ** 2
         return errors / (squares[0] or 1.0)
-
-    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
-        """Return a fitted tree whose values keep the constraint, which is proved."""
-        return tree if self.constraint is None else self.constraint.finish(tree)
 
 
 @dataclass(frozen=True, eq=False)
-class _LossOfRows(TargetLoss):
+class _LossOfRows(_LossOfMeans):
     """A loss that is known row by row; `rows` is the data set that it is bound to."""
 
     code: ClassVar[int]
@@ -405,10 +416,6 @@ class _LossOfRows(TargetLoss):
     def rule(self) -> tuple[int, float, float]:
         """The code of the loss, its level, and where the raw targets have their 0."""
         return self.code, self.level, -self.rows.target_mean / self.rows.target_scale
-
-    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
-        """Return what is best for the rows of each node, of shape (n_nodes,); here the means."""
-        return tree.counts[:, 1] / tree.counts[:, 0]
 
     def _losses(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the loss of the rows of each node if it is a leaf, of shape (n_nodes,)."""
@@ -435,10 +442,6 @@ class _LossOfRows(TargetLoss):
         )
         return float(self._losses(root, dataset)[0])
 
-    def values(self, tree: Any) -> np.ndarray:
-        """Return what each node predicts, of shape (n_nodes, 1)."""
-        return self.predictions(tree, self.rows)[:, np.newaxis]
-
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the loss of each node as a leaf, a share of the whole."""
         losses = self._losses(tree, self.rows)
@@ -455,17 +458,13 @@ class QuantileLoss(_LossOfRows):
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective of a name."""
-        return cls(asked.level if isinstance(asked, Quantile) else 0.5)
+        return cls(level=asked.level if isinstance(asked, Quantile) else 0.5)
 
-    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+    def predictions(self, tree: Any, dataset: Dataset | None = None) -> np.ndarray:
         """Return the quantile of the targets of each node, of shape (n_nodes,)."""
+        rows = self.rows if dataset is None else dataset
         return leaf_quantiles(
-            tree.order,
-            tree.start,
-            tree.end,
-            dataset.y,
-            dataset.sample_weight,
-            self.level,
+            tree.order, tree.start, tree.end, rows.y, rows.sample_weight, self.level
         )
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
@@ -492,9 +491,6 @@ class PoissonLoss(_LossOfRows):
     code = POISSON
     needs_rows = False  # `PoissonSums` needs none
 
-    prior: float = 0.0  # weight of the mean of all rows in each leaf
-    constraint: Any = None
-
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective for targets that may be counts."""
@@ -510,14 +506,6 @@ class PoissonLoss(_LossOfRows):
         weight = dataset.sample_weight / dataset.extras[EXPOSURE]
         return cls(prior=float(weight.sum() / (weight @ times.event)))
 
-    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
-        """Return the means of each node, drawn to that of all rows, of shape (n_nodes,)."""
-        if self.constraint is not None and len(tree.start) > 1:
-            values: np.ndarray = self.constraint.values(tree, self.prior)
-            return values
-        # The mean of the targets of a data set is 0.
-        return tree.counts[:, 1] / (tree.counts[:, 0] + self.prior)
-
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree with these means; that they are in order is proved."""
         if self.prior:
@@ -526,8 +514,7 @@ class PoissonLoss(_LossOfRows):
             share = (weight / (weight + self.prior))[:, np.newaxis]
             mean = dataset.target_mean
             tree = tree.predicting(mean + share * (tree.values - mean))
-        constraint = self.constraint
-        return tree if constraint is None else constraint.finish(tree, self.prior)
+        return super().finish(tree, dataset)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,6 @@ from evotree.operators.refinement import (
     SPARSE_ROWS,
     Hyperplane,
     refit_nodes,
-    replace_splits,
     solve,
 )
 from evotree.operators.splitters.linear import Linear, Sparse, fit_on, start_at
@@ -134,6 +133,11 @@ def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
     return np.abs(individual.weights) * dataset.spread
 
 
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each value of a row, 0 for the highest, the first of equals."""
+    return np.argsort(-values, axis=1, kind="stable").argsort(axis=1)
+
+
 def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     """Take terms from splits, and fit what is left of these to the reduced problems of their nodes.
 
@@ -143,19 +147,16 @@ def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     """
     is_lost = (individual.weights != 0.0) & ~kept
     weights = np.where(kept, individual.weights, 0.0)
-    thresholds = individual.thresholds.copy()
     stream = make_streams(0, 0, 1)[0]
     refit_nodes(
         individual,
         dataset,
-        np.flatnonzero(is_lost.any(axis=1) & weights.any(axis=1))[::-1],
-        weights,
-        thresholds,
+        np.flatnonzero(is_lost.any(axis=1) & weights.any(axis=1))[::-1].tolist(),
         fit=partial(solve, splitter=Sparse(widths="same"), stream=stream),
         stream=stream,
         max_rows=SPARSE_ROWS,
+        splits=(weights, individual.thresholds),
     )
-    replace_splits(individual, dataset, weights, thresholds)
 
 
 # ---- features of splits --------------------------------------------------------------------------
@@ -238,10 +239,7 @@ class ShapeLimits:
         """Make a tree keep all bounds."""
         width = self.max_width
         if width is not None and widest(individual) > width:
-            order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
-            kept = np.zeros(individual.weights.shape, dtype=bool)
-            np.put_along_axis(kept, order[:, :width], True, axis=1)
-            narrow(individual, dataset, kept)
+            narrow(individual, dataset, ranks(influences(individual, dataset)) < width)
         while (small := self._small_leaves(individual, dataset)).any():
             stays = nodes_without(individual, small)
             individual.replace_by(
@@ -356,9 +354,7 @@ class Interactions:
             influences(individual, dataset), self._first, axis=1
         )
         if self._groups is None:
-            order = np.argsort(-by_column, axis=1, kind="stable")
-            allowed = np.zeros(by_column.shape, dtype=bool)
-            np.put_along_axis(allowed, order[:, : self.max_columns], True, axis=1)
+            allowed = ranks(by_column) < self.max_columns
         else:
             allowed = self._groups[(by_column @ self._groups.T).argmax(axis=1)]
         allowed[~self._breaks(individual)] = True
@@ -731,30 +727,24 @@ def _joining_rows(
     """Return what holds of (x, step) where x reaches one leaf, and raised by the step the other."""
     A, b, is_strict = [np.zeros(tree.n_features + 1)], [0.0], [True]
     A[0][-1] = -1.0  # the step is above 0
-
-    def add(k: int, goes_left: bool, is_raised: bool) -> None:
-        normal, bound = tree.weights[k], float(tree.thresholds[k])
-        if not normal.any() and (bound >= 0.0) == goes_left:
-            return  # all rows go this way
-        normal = np.append(normal, normal[feature] if is_raised else 0.0)
-        A.append(normal if goes_left else -normal)
-        b.append(bound if goes_left else -bound)
-        is_strict.append(not goes_left)
-
-    k = 0
-    # Of a split above both, one inequality implies the other.
-    while tree.subtree_size[k] > 1:
-        sides = [at < tree.right(k) for at in (leaf, raised_leaf)]
-        if sides[0] != sides[1]:
-            break
-        add(k, sides[0], is_raised=sides[0] == (tree.weights[k, feature] > 0.0))
-        k = tree.left(k) if sides[0] else tree.right(k)
-    for at, is_raised in ((leaf, False), (raised_leaf, True)):
-        below = k
-        while tree.subtree_size[below] > 1:
-            goes_left = at < tree.right(below)
-            add(below, goes_left, is_raised)
-            below = tree.left(below) if goes_left else tree.right(below)
+    for here, other, is_raised in (
+        (leaf, raised_leaf, False),
+        (raised_leaf, leaf, True),
+    ):
+        k, is_above_both = 0, True
+        while tree.subtree_size[k] > 1:
+            right, normal, bound = tree.right(k), tree.weights[k], tree.thresholds[k]
+            goes_left, rises = here < right, normal[feature] > 0.0
+            is_above_both &= goes_left == (other < right)
+            # Of a split above both, one inequality implies the other.
+            is_implied = is_above_both and is_raised != (goes_left == rises)
+            keeps_all = not normal.any() and (bound >= 0.0) == goes_left
+            if not is_implied and not keeps_all:
+                sign = 1.0 if goes_left else -1.0
+                A.append(sign * np.append(normal, normal[feature] * is_raised))
+                b.append(sign * float(bound))
+                is_strict.append(not goes_left)
+            k = tree.left(k) if goes_left else right
     return _System(np.array(A), np.array(b), np.array(is_strict))
 
 
@@ -964,15 +954,11 @@ class MonotonicConstraint:
         refit_nodes(
             individual,
             dataset,
-            conflicts[::-1],  # those below come first
-            weights,
-            thresholds,
+            conflicts[::-1].tolist(),  # those below come first
             fit=self._refit,
             stream=np.zeros(1, dtype=np.uint64),  # of many rows, the same ones always
             max_rows=SPARSE_ROWS,
-        )
-        individual.replace_by(
-            make_individual(dataset, weights, thresholds, individual.subtree_size)
+            splits=(weights, thresholds),
         )
 
     def _refit(self, node: Node, present: Hyperplane) -> Hyperplane | None:

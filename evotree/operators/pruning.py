@@ -23,6 +23,7 @@ branch then go down the one that is raised.
 
 import math
 from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -128,25 +129,6 @@ def node_risk(
     return impurities(Criterion[criterion.upper()], counts) / weight
 
 
-def merge_heaps(a: int, b: int, alpha: list[float], child: list[list[int]]) -> int:
-    """Merge two skew heaps, the highest alpha on top (Sleator and Tarjan 1986); return the top."""
-    if a < 0 or b < 0:
-        return max(a, b)
-    if alpha[a] < alpha[b]:
-        a, b = b, a
-    top = a
-    while True:
-        lower = child[a][1]
-        child[a][1] = child[a][0]
-        if lower < 0:
-            child[a][0] = b
-            return top
-        if alpha[lower] < alpha[b]:
-            lower, b = b, lower
-        child[a][0] = lower
-        a = lower
-
-
 def weakest_links(
     risk: np.ndarray, subtree_size: np.ndarray, split_price: np.ndarray | None = None
 ) -> np.ndarray:
@@ -158,33 +140,36 @@ def weakest_links(
     # Instead of cutting the weakest link of the whole tree again and again, the nodes are visited
     # bottom-up: the cost of the branch below a node is piecewise linear in alpha, with a bend where
     # a link below is cut, and meets the cost of the node as a leaf once. Bends beyond that point
-    # are dropped, each once; heaps that merge hold the others: O(n log n) for any shape of tree.
-    risks, sizes, n = risk.tolist(), subtree_size.tolist(), len(risk)
-    alpha = [np.inf] * n
-    heap, child = [-1] * n, [[-1, -1] for _ in risks]  # of links cut before their node
-    fall = [0.0] * n  # of the risk where a link is not yet cut
-    growth = [0.0] * n  # of the price
+    # are dropped, each once; heaps hold the others, the highest alpha on top. Of two the smaller
+    # one is poured into the larger: O(n log(n)**2) for any shape of tree.
+    risks, sizes = risk.tolist(), subtree_size.tolist()
+    alpha = [np.inf] * len(risks)
+    # Of links cut before their node: -alpha, the node of the link, by how much the risk falls where
+    # it is not yet cut, and by how much the price grows.
+    heaps: list[list[tuple[float, int, float, float]]] = [[] for _ in risks]
     nothing = _ROUNDING * abs(risks[0])
-    for k in range(n - 1, -1, -1):
+    for k in range(len(risks) - 1, -1, -1):
         if sizes[k] == 1:
             continue
         left = k + 1
         right = left + sizes[left]
-        top = merge_heaps(heap[left], heap[right], alpha, child)
+        links, fewer = heaps[left], heaps[right]
+        if len(links) < len(fewer):
+            links, fewer = fewer, links
+        for link in fewer:
+            heappush(links, link)
         branch_risk = risks[left] + risks[right]
         price = 1.0 if split_price is None else float(split_price[k])
         while True:
             gain = risks[k] - branch_risk
             alpha[k] = gain / price if abs(gain) > nothing else 0.0
-            if top < 0 or alpha[k] >= alpha[top]:
+            if not links or alpha[k] >= -links[0][0]:
                 break
-            branch_risk -= fall[top]
-            price += growth[top]
-            top = merge_heaps(child[top][0], child[top][1], alpha, child)
-        fall[k] = risks[k] - branch_risk
-        growth[k] = price
-        child[k] = [top, -1]
-        heap[k] = k
+            _, _, fall, growth = heappop(links)
+            branch_risk -= fall
+            price += growth
+        heappush(links, (-alpha[k], k, risks[k] - branch_risk, price))
+        heaps[k] = links
     return np.array(alpha)
 
 
@@ -255,24 +240,18 @@ def kept_nodes(
 def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     """Return a tree without a partition in which the marked subtrees are leaves."""
     kept, size = kept_nodes(tree.subtree_size, marks)
-    weights, thresholds = tree.weights[kept], tree.thresholds[kept]
-    weights[size == 1] = 0.0
-    thresholds[size == 1] = 0.0
-
-    def of_kept(array: np.ndarray | None) -> np.ndarray | None:
-        return None if array is None else array[kept]
-
-    return ObliqueTree(
-        weights,
-        thresholds,
-        size,
-        tree.values[kept],
-        spread=tree.spread,
-        weighted_n_node_samples=of_kept(tree.weighted_n_node_samples),
-        labels=of_kept(tree.given_labels),
+    of_nodes = {
+        "values": tree.values,
+        "weighted_n_node_samples": tree.weighted_n_node_samples,
+        "labels": tree.given_labels,
+        "row_counts": tree.row_counts,
+    }
+    return tree.replaced(
+        weights=np.where(size[:, np.newaxis] > 1, tree.weights[kept], 0.0),
+        thresholds=np.where(size > 1, tree.thresholds[kept], 0.0),
+        subtree_size=size,
         models=None if tree.models is None else tree.models.take(kept),
-        output_names=tree.output_names,
-        row_counts=of_kept(tree.row_counts),
+        **{name: None if of is None else of[kept] for name, of in of_nodes.items()},
     )
 
 

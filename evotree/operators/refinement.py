@@ -55,7 +55,6 @@ from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear, Sparse
 from evotree.operators.splitters.registry import (
     GREEDY_PRESETS,
     SPLITTERS,
-    as_splitter,
     bounded,
     splitter_of,
 )
@@ -184,21 +183,21 @@ def reduced_problem(
 def refit_nodes(
     individual: Individual,
     dataset: Dataset,
-    nodes: np.ndarray,
-    weights: np.ndarray,
-    thresholds: np.ndarray,
+    nodes: Iterable[int],
     fit: Callable[[Node, Hyperplane], Hyperplane | None],
     stream: np.ndarray,
     max_rows: int,
+    splits: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> bool:
-    """Fit the splits of nodes again, one after the other; return whether any has changed.
+    """Fit the splits of nodes again in place, one after the other; return whether any has changed.
 
-    They are written into `weights (n_nodes, n_features)` and `thresholds (n_nodes,)`, which hold
-    the present ones. `fit` takes the reduced problem of a node and its present split.
+    `fit` takes the reduced problem of a node and its present split. With `splits`, weights and
+    thresholds of all nodes, the individual has these before.
     """
     table = leaf_table(individual, dataset.n_classes)
+    weights, thresholds = (part.copy() for part in splits or individual.splits[:2])
     is_changed = False
-    for k in nodes.tolist():
+    for k in nodes:
         node = reduced_problem(
             individual, dataset, k, weights, thresholds, table, stream, max_rows
         )
@@ -207,31 +206,7 @@ def refit_nodes(
         if split is not None:
             weights[k], thresholds[k] = split
             is_changed = True
-    return is_changed
-
-
-def refit_split(
-    individual: Individual,
-    dataset: Dataset,
-    k: int,
-    fit: Callable[[Node, Hyperplane], Hyperplane | None],
-    stream: np.ndarray,
-    max_rows: int,
-) -> bool:
-    """Fit the split of one node again, as `refit_nodes`, in place; return whether it changed."""
-    weights = individual.weights.copy()
-    thresholds = individual.thresholds.copy()
-    is_changed = refit_nodes(
-        individual,
-        dataset,
-        np.array([k]),
-        weights,
-        thresholds,
-        fit=fit,
-        stream=stream,
-        max_rows=max_rows,
-    )
-    if is_changed:
+    if is_changed or splits is not None:
         replace_splits(individual, dataset, weights, thresholds)
     return is_changed
 
@@ -564,10 +539,10 @@ class Resplit:
         if internal.size == 0:
             return (individual,)
         stream = individual.stream
-        refit_split(
+        refit_nodes(
             individual,
             dataset,
-            internal[below(stream, internal.size)],
+            [int(internal[below(stream, internal.size)])],
             fit=partial(solve, splitter=self.splitter, stream=stream),
             stream=stream,
             max_rows=NODE_ROWS,
@@ -589,10 +564,7 @@ def make_refiner(
     """Return the refiner of a name or a splitter, or the one that is given."""
     if isinstance(name, str) and name in ("tao", "sparse", "linear"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
-    if isinstance(name, str) and name in SPLITTERS:
-        splitter: Splitter | None = as_splitter(name)
-    else:
-        splitter = splitter_of(name)
+    splitter = splitter_of(name)
     if splitter is not None:
         return Resplit(bounded(splitter, max_features))
     if callable(name) and not isinstance(name, type):

@@ -15,6 +15,7 @@ Fortin F.-A., Parizeau M. (2013). Revisiting the NSGA-II crowding-distance compu
 """
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from evotree.fitness.node import (
     sort_rows,
 )
 from evotree.operators.pruning import prune
-from evotree.operators.refinement import SPARSE_ROWS, Hyperplane, refit_split
+from evotree.operators.refinement import SPARSE_ROWS, Hyperplane, refit_nodes
 from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_hyperplane,
@@ -377,10 +378,10 @@ def mut_terms(
             return None
         return theta[:-1], -theta[-1]
 
-    is_changed = refit_split(
+    is_changed = refit_nodes(
         individual,
         dataset,
-        internal[rng.integers(internal.size)],
+        [int(internal[rng.integers(internal.size)])],
         fit=fit,
         stream=individual.stream,
         max_rows=SPARSE_ROWS,
@@ -603,10 +604,9 @@ def separate_duplicates(
     individuals: Sequence[Individual],
 ) -> tuple[list[Individual], list[Individual]]:
     """Return the first individual of each tree, and its later copies, both in their order."""
-    parts: tuple[list[Individual], list[Individual]] = ([], [])
-    for individual, is_first in zip(individuals, distinct(individuals), strict=True):
-        parts[not is_first].append(individual)
-    return parts
+    is_first = distinct(individuals)
+    is_copy = [not first for first in is_first]
+    return list(compress(individuals, is_first)), list(compress(individuals, is_copy))
 
 
 def replace_duplicates(

@@ -18,7 +18,7 @@ from evotree.export import (
     to_onnx,
 )
 from evotree.operators.pruning import added_errors, normal_deviation
-from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.base import C45
 from evotree.operators.splitters.linear_machine import LinearMachine
 from evotree.words import ONE_WAY
 from tests.reference import c45 as naive

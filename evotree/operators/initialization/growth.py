@@ -34,8 +34,7 @@ from evotree.operators.pruning import (
     risk_of_leaves,
     weakest_links,
 )
-from evotree.operators.splitters.base import Split, Splitter
-from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.base import C45, Split, Splitter
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import (
     Splits,
@@ -284,16 +283,18 @@ def induce(
             standard_errors=standard_errors,
             stream=stream,
         )
-        return prune_marked(individual, dataset, marks)[0]
-    if pruning == PESSIMISTIC:
-        splits, _ = prune_pessimistic(Splits(*individual.splits), dataset, confidence)
-        return make_individual(dataset, *splits)
-    # Means never lose by a split, lines may.
-    if ccp_alpha > 0.0 or individual.objective is not None:
+    elif pruning == PESSIMISTIC:
+        splits = Splits(*individual.splits)
+        return make_individual(
+            dataset, *prune_pessimistic(splits, dataset, confidence)[0]
+        )
+    elif ccp_alpha > 0.0 or individual.objective is not None:
+        # Means never lose by a split, lines may.
         of_leaves, _ = risk_of_leaves(individual, dataset.n_classes, risk)
-        links = weakest_links(of_leaves, individual.subtree_size)
-        return prune_marked(individual, dataset, links <= ccp_alpha)[0]
-    return individual
+        marks = weakest_links(of_leaves, individual.subtree_size) <= ccp_alpha
+    else:
+        return individual
+    return prune_marked(individual, dataset, marks)[0]
 
 
 _MIDDLE_ROUNDING = 1e-13  # relative
@@ -310,9 +311,11 @@ def induce_c45(
 ) -> ObliqueTree:
     """Grow a tree over raw features as C4.5 does, and prune it."""
     raw = dataset.unscaled()
-    indicators = None
-    if splitter.indicators:
-        indicators = np.array(splitter.indicators, dtype=np.int64)
+    assert dataset.schema is not None
+    missing_of = dataset.schema.missing_of
+    has_missing = max(missing_of) >= 0
+    splitter = replace(splitter, indicators=tuple(missing_of) if has_missing else ())
+    indicators = np.array(missing_of, dtype=np.int64) if has_missing else None
     splits = grow_splits(
         raw, splitter, "gain_ratio", limits, stream=stream, indicators=indicators
     )
@@ -331,13 +334,6 @@ def induce_c45(
         return tree
     return tree.replaced(
         row_counts=dataset.count_rows(tree.apply(raw.X), tree.subtree_size)
-    )
-
-
-def with_indicators(splitter: C45, indicators: list[int]) -> C45:
-    """Return a splitter that knows which features tell that others are missing."""
-    return replace(
-        splitter, indicators=tuple(indicators) if max(indicators) >= 0 else ()
     )
 
 

@@ -14,7 +14,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain
@@ -26,7 +26,7 @@ from deap import base
 
 from evotree.dataset import Dataset, bootstrap
 from evotree.fitness.base import PenalizedAccuracy, loss_unit
-from evotree.operators.constraints import Constraint, influences, repair, widest
+from evotree.operators.constraints import Constraint, influences, ranks, repair, widest
 from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
 from evotree.operators.pruning import (
     critical_alphas,
@@ -162,8 +162,7 @@ _PENALTY_FACTORS = (0.5, 2.0)
 
 def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
     """Leave one term to each split: that of the largest |weight| times the feature's spread."""
-    strongest = influences(individual, dataset).argmax(axis=1)[:, np.newaxis]
-    is_kept = np.arange(dataset.X.shape[1]) == strongest
+    is_kept = ranks(influences(individual, dataset)) == 0
     weights = np.where(is_kept, individual.weights, 0.0)
     replace_splits(individual, dataset, weights, individual.thresholds)
 
@@ -744,13 +743,16 @@ def best_of_paths(
     return [*fittest, *sorted(trees[n // 2 :], key=is_dominated)[: n - len(fittest)]]
 
 
-@dataclass(frozen=True)
-class _SeedingClock:
-    """When what of a first population is no longer made."""
+@dataclass
+class _Maker:
+    """Makes first trees, seeds as long as there is time, else random ones."""
 
-    begin: float
+    toolbox: base.Toolbox
+    worth: Callable[[Individual], tuple[float]]
     seconds: float  # that the population may take
     is_interrupted: Callable[[], bool]
+    begin: float = field(default_factory=time.perf_counter)
+    random: Individual | None = None  # that is cloned where time is over
 
     def left(self, share: float) -> float:
         """Return how many seconds are left of a share of the time."""
@@ -766,6 +768,36 @@ class _SeedingClock:
         """The argument of what makes seeds: the seconds that are left, if they are limited."""
         is_limited = self.seconds < math.inf
         return {"seconds": self.left(_SEEDS_TIME_SHARE)} if is_limited else {}
+
+    def path(self, task: tuple[int, np.ndarray]) -> list[Individual]:
+        """Return the trees of a path, by its number and stream; none if the time is over."""
+        number, stream = task
+        if self.is_late:
+            return []
+        return self.toolbox.path(number=number, stream=stream, **self.limit)
+
+    def tree(self, task: tuple[Seeder, np.ndarray]) -> Individual:
+        """Return a tree of a kind, by a stream."""
+        origin, stream = task
+        if origin == DIPOLE or self.is_late:
+            return self._random_tree(stream)
+        individual: Individual = self.toolbox.seed(
+            splitter=origin, stream=stream, **self.limit
+        )
+        individual.origin = name_of(origin)
+        return individual
+
+    def _random_tree(self, stream: np.ndarray) -> Individual:
+        if self.random is not None and self.left(_RANDOM_TIME_SHARE) <= 0.0:
+            individual = self.random.clone()
+            individual.stream = stream
+            return individual
+        individual = self.toolbox.individual(stream)
+        individual.origin = DIPOLE
+        if self.seconds < math.inf and self.random is None:
+            self.worth(individual)  # so that its clones know it, too
+            self.random = individual
+        return individual
 
 
 def init_population(
@@ -785,7 +817,7 @@ def init_population(
             f"init holds {len(initial)} trees: at most {n}, the population."
         )
     limit = math.inf if seconds is None else seconds
-    clock = _SeedingClock(time.perf_counter(), limit, is_interrupted)
+    maker = _Maker(toolbox, worth, limit, is_interrupted)
     members = [individual.clone() for individual in initial]
     for member in members:
         member.origin = INITIAL
@@ -797,19 +829,26 @@ def init_population(
 
     # Maps of pools take one sequence of tasks.
     numbered = enumerate(streams[at] for at in slots[:n_paths])
-    paths = toolbox.map(partial(_follow, toolbox, clock), list(numbered))
+    paths = toolbox.map(maker.path, list(numbered))
     best = best_of_paths([*found, *chain.from_iterable(paths)], len(slots), worth)
-    kinds = list(origins)
-    for at in slots[len(best) :]:
-        kinds[at] = DIPOLE
-    missing = slots[len(best) :] if clock.is_late else []  # else the paths are short
-    left = [at for at, kind in enumerate(kinds) if kind != WIDTHS]
-    made = toolbox.map(
-        _Maker(toolbox, clock, worth), [(kinds[at], streams[at]) for at in left]
-    )
-    ready = dict(zip(slots, best, strict=False)) | dict(zip(left, made, strict=True))
-    trees = [ready[at] for at in range(len(origins))]
-    missing += [at for at in left if trees[at].origin != name_of(kinds[at])]
+    of_paths = dict(zip(slots, best, strict=False))
+    is_late = maker.is_late  # else paths that are missing are short
+    tasks = [
+        (DIPOLE if origin == WIDTHS else origin, streams[at])
+        for at, origin in enumerate(origins)
+        if at not in of_paths
+    ]
+    made = iter(toolbox.map(maker.tree, tasks))
+    trees = [
+        of_paths[at] if at in of_paths else next(made) for at in range(len(origins))
+    ]
+    missing = [
+        at
+        for at, origin in enumerate(origins)
+        if at not in of_paths
+        and trees[at].origin != name_of(origin)
+        and (origin != WIDTHS or is_late)
+    ]
     if missing:
         trees[missing[-1]] = toolbox.quick(streams[missing[-1]])
         n_seeds = n - len(members) - origins.count(DIPOLE)
@@ -826,48 +865,6 @@ def init_population(
         for member in members:
             member.fitness = fitness()
     return members
-
-
-def _follow(
-    toolbox: base.Toolbox, clock: _SeedingClock, task: tuple[int, np.ndarray]
-) -> list[Individual]:
-    """Return the trees of a path, by its number and stream; none if the time is over."""
-    if clock.is_late:
-        return []
-    return toolbox.path(number=task[0], stream=task[1], **clock.limit)
-
-
-class _Maker:
-    """Makes one tree at a time: a seed as long as there is time, else a random tree."""
-
-    def __init__(self, toolbox: base.Toolbox, clock: _SeedingClock, worth: Any) -> None:
-        self.toolbox = toolbox
-        self.clock = clock
-        self.worth = worth
-        self._random: Individual | None = None  # that is cloned where time is over
-
-    def __call__(self, task: tuple[Seeder, np.ndarray]) -> Individual:
-        """Return a tree of a kind, by a stream."""
-        origin, stream = task
-        if origin == DIPOLE or self.clock.is_late:
-            return self._random_tree(stream)
-        individual: Individual = self.toolbox.seed(
-            splitter=origin, stream=stream, **self.clock.limit
-        )
-        individual.origin = name_of(origin)
-        return individual
-
-    def _random_tree(self, stream: np.ndarray) -> Individual:
-        if self._random is not None and self.clock.left(_RANDOM_TIME_SHARE) <= 0.0:
-            individual = self._random.clone()
-            individual.stream = stream
-            return individual
-        individual = self.toolbox.individual(stream)
-        individual.origin = DIPOLE
-        if self.clock.seconds < math.inf and self._random is None:
-            self.worth(individual)  # so that its clones know it, too
-            self._random = individual
-        return individual
 
 
 _MOST_FIRST_DEPTH = 3

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from evotree.fitness.node import REGRESSION, Node
-from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.base import Axis, Split, Splitter, best_split_along
-from evotree.operators.splitters.c45 import C45
-from evotree.operators.splitters.cart_lc import CartLC
-from evotree.operators.splitters.co2 import CO2
+from evotree.operators.splitters.base import (
+    C45,
+    Axis,
+    Split,
+    Splitter,
+    best_split_along,
+)
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import Linear, Sparse
 from evotree.operators.splitters.linear_machine import LinearMachine
-from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.splitters.wodt import WODT
+from evotree.operators.splitters.perturbation import OC1, Annealing, CartLC
+from evotree.operators.splitters.smooth import CO2, WODT
 
 SPLITTERS: Mapping[str, Callable[[], Splitter]] = MappingProxyType(
     {
@@ -113,23 +115,22 @@ GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 def as_splitter(splitter: str | Splitter) -> Splitter:
     """Return the splitter of a name, or the one given."""
-    if isinstance(splitter, str):
-        if splitter not in SPLITTERS:
-            raise ValueError(f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)}.")
+    if isinstance(splitter, str) and splitter in SPLITTERS:
         return SPLITTERS[splitter]()
-    if not callable(splitter) or isinstance(splitter, type):
-        raise ValueError(
-            f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)} and callables."
-        )
-    return splitter
+    if callable(splitter) and not isinstance(splitter, type):
+        return splitter
+    raise ValueError(
+        f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)} and callables."
+    )
 
 
 def splitter_of(one: Any) -> Splitter | None:
-    """Return a splitter as it is, and that of a preset or greedy estimator; None of others."""
+    """Return a splitter as it is, and that of a name or greedy estimator; None of others."""
     if isinstance(one, KINDS_OF_SPLITTERS):
         return one
     if isinstance(one, str):
-        return GREEDY_PRESETS.get(one, {}).get("splitter")
+        named = SPLITTERS.get(one)
+        return GREEDY_PRESETS.get(one, {}).get("splitter") if named is None else named()
     own: Any = getattr(one, "splitter", None)
     is_known = callable(own) or (isinstance(own, str) and own in SPLITTERS)
     return as_splitter(own) if hasattr(one, "fit") and is_known else None
@@ -140,14 +141,13 @@ def criterion_of(one: Any, n_classes: int) -> Any:
 
     That is the usual one, too, where theirs is of classes and there are targets.
     """
-    found: Any = ""
-    if isinstance(one, str):
-        found = GREEDY_PRESETS.get(one, {}).get("criterion", "")
-    elif hasattr(one, "fit"):
-        found = one.criterion
+    preset: Mapping[str, Any] = (
+        GREEDY_PRESETS.get(one, {}) if isinstance(one, str) else {}
+    )
+    criterion = preset.get("criterion", getattr(one, "criterion", ""))
     if n_classes == 0:
-        return found if found in REGRESSION else "squared_error"
-    return "entropy" if found == "" or found in REGRESSION else found
+        return criterion if criterion in REGRESSION else "squared_error"
+    return "entropy" if criterion == "" or criterion in REGRESSION else criterion
 
 
 @dataclass(frozen=True)
