@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from evotree.dataset import Dataset
 from evotree.fitness.base import leaf_table, routed_rows
 from evotree.fitness.linear_leaves import (
+    ERROR,
     INTERCEPT,
     LinearLeafObjective,
     fit_model,
@@ -17,7 +18,6 @@ from evotree.fitness.linear_leaves import (
     squared_error,
     sum_products,
 )
-from evotree.fitness.node import ERROR
 from evotree.leaf_models import LeafModels
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_dipolar
 from evotree.operators.losses import row_losses

@@ -14,10 +14,10 @@ from evotree.fitness.node import (
     score_hyperplane,
 )
 from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.perturbation import (
+from evotree.operators.splitters.cart_lc import search_cart_lc
+from evotree.operators.splitters.oc1 import (
     OC1,
     ORDERS,
-    CartLC,
     columns_to_perturb,
     lowest_score,
     search_oc1,
@@ -155,8 +155,7 @@ def test_a_cycle_of_cart_lc(name):
         b, c = cart_lc_cycle(
             standard, name, weights * scale, threshold - weights @ mean
         )
-        cycle = CartLC(max_cycles=1, tol=0.0, elimination=0.0)
-        cycle.search(node, weights, threshold, stream_of())
+        search_cart_lc(node, 1, 0.0, 0.0, True, weights, threshold, stream_of())
         assert weights * scale == pytest.approx(b, abs=1e-9)
         goes_left = standard.X @ b <= c
         found = choose_threshold(node, weights)[0]
@@ -174,8 +173,9 @@ def test_elimination_costs_less_than_its_share_of_the_gain(name):
         for share in (0.0, 0.1, 0.3):
             weights, axis = np.zeros(6), Axis()(node, stream_of())
             weights[:] = axis.weights
-            splitter = CartLC(max_cycles=50, tol=0.0, elimination=share)
-            splitter.search(node, weights, axis.threshold, stream_of())
+            search_cart_lc(
+                node, 50, 0.0, share, True, weights, axis.threshold, stream_of()
+            )
             scores.append(choose_threshold(node, weights)[0])
             used.append((weights != 0.0).sum())
             assert flat - scores[-1] > (1.0 - share) * (flat - scores[0]) - 1e-9

@@ -6,14 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 
+from evotree.operators.splitters import wodt
 from evotree.operators.splitters.base import scale_rows
-from evotree.operators.splitters.smooth import (
-    WODT,
-    bound_gradient,
-    lower_bound,
-    minimize_entropy,
-    weighted_entropy,
-)
+from evotree.operators.splitters.co2 import bound_gradient, lower_bound
 from evotree.rng import below
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of
@@ -96,7 +91,7 @@ def entropy_and_gradient(theta, scaled):
     p, n_present = theta.size, scaled.totals.size
     grad = np.empty(p)
     sums, sides = np.empty((n_present, p)), np.empty((2, n_present))
-    return weighted_entropy(scaled, theta, grad, sums, sides), grad
+    return wodt.weighted_entropy(scaled, theta, grad, sums, sides), grad
 
 
 @given(stumps())
@@ -115,7 +110,7 @@ def test_search_ends_at_a_local_minimum(seed):
     rng = np.random.default_rng(seed)
     node = smooth.make_node(rng.standard_normal((80, 4)), rng.integers(0, 3, 80))
     scaled = scale_rows(node, rescale=True)
-    theta = minimize_entropy(scaled, rng.uniform(-1.0, 1.0, 5), 1000, 1e-10)
+    theta = wodt.minimize_entropy(scaled, rng.uniform(-1.0, 1.0, 5), 1000, 1e-10)
     value, grad = entropy_and_gradient(theta, scaled)
     assert np.abs(grad).max() < 1e-2
     further = minimize(entropy_and_gradient, theta, (scaled,), "L-BFGS-B", jac=True)
@@ -127,14 +122,14 @@ def test_search_ends_at_a_local_minimum(seed):
 def test_a_penalized_entropy_ends_where_no_weight_gains(case, l1):
     """The conditions of optimality: a weight of 0 stays there if its slope is below the price."""
     scaled, theta, _ = case
-    found = minimize_entropy(scaled, theta, max_iter=3000, tol=1e-11, l1=l1)
+    found = wodt.minimize_entropy(scaled, theta, max_iter=3000, tol=1e-11, l1=l1)
     grad, weights = np.empty_like(found), found[:-1]
     room = np.empty((scaled.totals.size, len(found))), np.empty((2, scaled.totals.size))
-    value = weighted_entropy(scaled, found, grad, *room)
+    value = wodt.weighted_entropy(scaled, found, grad, *room)
     assert np.abs(grad[:-1]).max(initial=0.0) <= l1 + 2e-3
     used = weights != 0.0
     np.testing.assert_allclose(grad[:-1][used], -l1 * np.sign(weights[used]), atol=2e-3)
-    start = weighted_entropy(scaled, theta, grad, *room)
+    start = wodt.weighted_entropy(scaled, theta, grad, *room)
     assert value + l1 * np.abs(weights).sum() <= start + l1 * np.abs(theta[:-1]).sum()
 
 
@@ -143,7 +138,7 @@ def test_the_penalty_makes_splits_sparse():
     X = rng.normal(size=(200, 8))
     node = smooth.make_node(X, (X[:, 2] + 0.2 * rng.normal(size=200) > 0.0).astype(int))
     widths = [
-        np.count_nonzero(WODT(penalty="l1", C=C)(node, stream_of()).weights)
+        np.count_nonzero(wodt.WODT(penalty="l1", C=C)(node, stream_of()).weights)
         for C in (10.0, 0.05)
     ]
     assert widths[0] > widths[1] == 1

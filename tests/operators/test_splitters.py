@@ -12,7 +12,10 @@ from evotree._jit import read_only
 from evotree.dataset import Dataset
 from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
 from evotree.operators.initialization.growth import RandomHalves, grow
+from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.base import C45, Axis
+from evotree.operators.splitters.cart_lc import CartLC
+from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import GROUPS, Linear, Sparse
@@ -22,9 +25,9 @@ from evotree.operators.splitters.linear_machine import (
     Machine,
     train_machine,
 )
-from evotree.operators.splitters.perturbation import OC1, Annealing, CartLC
+from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS, Bounded
-from evotree.operators.splitters.smooth import CO2, WODT
+from evotree.operators.splitters.wodt import WODT
 from tests.reference import linear_machine as naive
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of
