@@ -13,9 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
-from hashlib import sha256
 from importlib import import_module
-from pathlib import Path
 from threading import RLock, get_ident
 from typing import Any, NamedTuple
 
@@ -172,57 +170,22 @@ _addresses: dict[str, ctypes.c_void_p] = {}
 
 
 def _guard_cache(cache_: Any) -> None:
-    """Let a function be compiled where its cache is damaged, out of date or full."""
-    load = cache_.load_overload
+    """Let a function be compiled where its cache is out of date or the disk is full."""
     save = cache_.save_overload
     rebuild = cache_._impl.rebuild
-    file = cache_._cache_file
-    dump = file._dump
-    load_data = file._load_data
-    path_of = file._data_path
-
-    # Numba runs what it reads: one flipped bit may end the process, or change a result.
-    def dump_sealed(what: Any) -> bytes:
-        data: bytes = dump(what)
-        return data + sha256(data).digest()  # which numba alone would not read
-
-    def load_sealed(name: str) -> Any:
-        data = Path(path_of(name)).read_bytes()
-        if sha256(data[:-32]).digest() != data[-32:]:
-            raise ValueError("other bytes than were written")
-        return load_data(name)
 
     def rebuild_if_up_to_date(*arguments: Any) -> Any:
         # What it calls may not be there any more, or have other arguments or another result.
         with suppress(Exception):
             return rebuild(*arguments)
 
-    def load_if_whole(*key: Any) -> Any:
-        try:
-            return load(*key)
-        except Exception as error:
-            _warn_once(
-                "damage",
-                f"files in {cache_.cache_path} are damaged ({error!r}): what was there is "
-                "compiled and written again.",
-            )
-
     def save_if_possible(*key: Any) -> None:
         try:
-            try:
-                save(*key)
-            except (OSError, MemoryError):
-                raise
-            except Exception:  # a torn index, which numba reads before it writes
-                cache_.flush()
-                save(*key)
-        except Exception as error:
+            save(*key)
+        except OSError as error:
             _warn_uncached(f"{cache_.cache_path}: {error}")
 
-    file._dump = dump_sealed
-    file._load_data = load_sealed
     cache_._impl.rebuild = rebuild_if_up_to_date
-    cache_.load_overload = load_if_whole
     cache_.save_overload = save_if_possible
 
 
