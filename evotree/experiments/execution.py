@@ -48,7 +48,6 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from evotree._jit import use_one_thread
 from evotree._version import __version__
 from evotree.experiments.experiment import Experiment, describe, tree_sizes
 from evotree.experiments.problems import make_problem
@@ -294,7 +293,6 @@ def attempt(
 ) -> Outcome:
     """Do one task, with one thread of linear algebra; whatever it raises, it has failed."""
     begin = time.perf_counter()
-    use_one_thread()
     log.info("%s: begun", task)
     try:
         # With one thread each, n workers use n cores; and on tiny nodes linear algebra is slower
