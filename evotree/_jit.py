@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from llvmlite import binding, ir
-from numba import carray, cfunc, njit, set_num_threads, types
+from numba import carray, cfunc, njit, types
 from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic, is_jitted
 
@@ -439,11 +439,6 @@ def call_address(context: Any, address: Any, first: Any, second: Any) -> Any:
         return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), given)
 
     return types.float64(types.int64, first, second), generate
-
-
-def use_one_thread() -> None:
-    """Keep parallel kernels of this thread, if there are any, to one thread."""
-    set_num_threads(1)
 
 
 class _CompilerClock(Listener):

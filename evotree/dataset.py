@@ -187,7 +187,7 @@ class Dataset:
         X = np.ascontiguousarray(as_numbers("X", table, _ENCODERS))
         if task == "regression":
             classes = np.empty(0)
-            codes = _check_targets(y)
+            codes = check_targets(y)
             if codes.ndim == 2 and codes.shape[1] == 1:
                 codes = codes[:, 0]
         else:
@@ -593,7 +593,7 @@ class Dataset:
                 )
             codes = np.searchsorted(self.classes, y).astype(np.int32)
         else:
-            codes = (_check_targets(y) - self.target_mean) / self.target_scale
+            codes = (check_targets(y) - self.target_mean) / self.target_scale
             if codes.ndim == 2:
                 outputs = codes
                 codes = leading_component(outputs, np.ones(len(outputs)))
@@ -762,7 +762,8 @@ def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
-def _check_targets(y: np.ndarray) -> np.ndarray:
+def check_targets(y: Any) -> np.ndarray:
+    """Return targets, float64, and refuse those that data sets cannot have."""
     targets = as_numbers("y", y)
     if not np.isfinite(targets).all():
         raise ValueError(
@@ -823,9 +824,15 @@ def _check_folds(roles: np.ndarray) -> None:
 
 
 def check_weight(
-    sample_weight: np.ndarray | None, n_rows: int, name: str = "sample_weight"
+    sample_weight: Any,
+    n_rows: int,
+    name: str = "sample_weight",
+    is_part: bool = False,
 ) -> np.ndarray:
-    """Return weights of shape (n_rows,), float64, and refuse those that data sets cannot have."""
+    """Return weights of shape (n_rows,), float64, and refuse those that data sets cannot have.
+
+    Those of a part of the rows may all be 0.
+    """
     if sample_weight is None:
         return np.ones(n_rows)
     weight = np.array(sample_weight, dtype=np.float64)
@@ -835,6 +842,8 @@ def check_weight(
         )
     if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
         raise ValueError(f"{name} has values that are negative, NaN or infinite.")
+    if is_part:
+        return weight
     if not weight.any():
         raise ValueError(f"{name} is zero everywhere: at least one row needs a weight.")
     with np.errstate(over="ignore"):

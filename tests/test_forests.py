@@ -13,7 +13,7 @@ from evotree.operators.initialization.forest import (
     Grower,
     Member,
     grow_forest,
-    out_of_bag_votes,
+    sums_out_of_bag,
 )
 from evotree.tree import ObliqueTree
 
@@ -95,13 +95,18 @@ def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10_000))
-def test_votes_out_of_bag_are_those_of_the_trees_that_lack_a_row(seed):
+def test_sums_out_of_bag_are_those_of_the_trees_that_lack_a_row(seed):
     members, dataset = members_and_rows(seed)
-    found = out_of_bag_votes(members, dataset)
+    rows = np.arange(dataset.n_rows)
+    sums, n_voters = sums_out_of_bag(members, dataset.raw, rows)
+    others, n_others = sums_out_of_bag(members, dataset.raw, np.full_like(rows, -1))
     for i, row in enumerate(dataset.raw):
         said = [
             tree.predict_value(row[None])[0]
             for tree, n_times in members
             if n_times[i] == 0
         ]
-        assert found[i] == (np.argmax(np.sum(said, axis=0)) if said else -1)
+        assert n_voters[i] == len(said) and n_others[i] == len(members)
+        np.testing.assert_array_equal(sums[i], np.sum(said, axis=0) if said else 0.0)
+        everyone = sum(tree.predict_value(row[None])[0] for tree, _ in members)
+        np.testing.assert_allclose(others[i], everyone)

@@ -23,7 +23,6 @@ from evotree.configuration import (
     LinearLeaves,
     StrOptions,
     check_parameters,
-    check_sample_weight,
     documented,
 )
 from evotree.dataset import Dataset
@@ -45,10 +44,11 @@ from evotree.operators.initialization.forest import (
     given_positions,
     grow_forest,
     rows_of_choice,
+    sums_out_of_bag,
 )
 from evotree.parallel import run_tasks
 from evotree.rng import seed_from
-from evotree.tables.frames import by_row, read_labels
+from evotree.tables.frames import read_labels
 from evotree.tree import ObliqueTree, mean_of_trees
 
 # The share of the trees that have means in their leaves, where others have lines.
@@ -190,19 +190,19 @@ class ObliqueForest(RowEncoder):
         log_end(self, time.perf_counter() - begin)
         if self.oob_score:
             rows = np.asarray(self._features(X), dtype=np.float64)
-            weight = check_sample_weight(
-                by_row(sample_weight, X, "sample_weight"), rows
-            )
+            weight = beside.weights(X, rows)
             y = column_or_1d(read_labels(y) if is_classifier(self) else y)
             as_given = replace(
                 dataset.like(rows, y), extras=beside.columns(X, rows, y)[0]
             )
-            at = given_positions(as_given, weight, dataset)
-            found = _out_of_bag(members, at, rows)
-            known = ~np.isnan(found[:, 0])
+            positions = given_positions(as_given, weight, dataset)
+            sums, n_voters = sums_out_of_bag(members, rows, positions)
+            with np.errstate(invalid="ignore"):  # NaN where no bag lacks a row
+                found = sums / n_voters[:, np.newaxis]
+            known = n_voters > 0
             self._check_out_of_bag(bool(weight[known].any()))
             asked = rows_of_choice(dataset, self.n_estimators, seed)
-            unseen = known & ~np.append(asked, False)[at]
+            unseen = known & ~np.append(asked, False)[positions]
             known = unseen if weight[unseen].any() else known
             if is_classifier(self):
                 self.oob_decision_function_ = found
@@ -361,18 +361,6 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     @property
     def _means_share(self) -> float:  # type: ignore[override]
         return _MEANS_SHARE if self.leaves == "auto" else 0.0
-
-
-def _out_of_bag(members: list[Member], at: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Predict each training row by the trees whose bags lack it; NaN where there are none."""
-    sums: np.ndarray = np.zeros((len(rows), members[0].tree.values.shape[1]))
-    n_voters = np.zeros((len(rows), 1))
-    for tree, n_times in members:
-        is_out = (np.append(n_times, 0)[at] == 0)[:, np.newaxis]
-        sums += np.where(is_out, tree.predict_value(rows), 0.0)
-        n_voters += is_out
-    with np.errstate(invalid="ignore"):
-        return sums / n_voters
 
 
 def _amount(given: float | None, n: int) -> int:

@@ -47,7 +47,6 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from evotree._jit import use_one_thread
 from evotree._version import __version__
 from evotree.experiments.experiment import (
     Experiment,
@@ -269,7 +268,6 @@ class TaskOutcome(NamedTuple):
 
 def attempt(run: Callable[[Any], Any], task: Any) -> TaskOutcome:
     """Do one task, with one thread of linear algebra; whatever it raises, it has failed."""
-    use_one_thread()
     log.info("%s: begun", task)
     try:
         # So n workers use n cores; on tiny nodes linear algebra is slower with more threads.

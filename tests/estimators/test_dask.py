@@ -318,6 +318,17 @@ def test_frames_are_encoded_by_what_all_partitions_say():
     assert fits[0].tree_.n_node_samples[0] == len(y)
 
 
+def test_frames_of_categories_alone_are_fitted():
+    dd = frames()
+    table, y = table_of_all_kinds()
+    colours = table[["colour"]]
+    model = quick(**ON_SHARDS).fit(
+        dd.from_pandas(colours, 3, sort=False), dd.from_pandas(y, 3, sort=False)
+    )
+    assert model.feature_names_ == quick().fit(colours, y).feature_names_
+    assert model.tree_.n_node_samples[0] == len(y)
+
+
 def test_lazy_predictions_are_those_in_memory():
     dd = frames()
     table, y = table_of_all_kinds()

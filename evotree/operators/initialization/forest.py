@@ -128,15 +128,12 @@ class Grower:
 
     def _columns_of(self, bag: Dataset, is_axis: bool, rng: np.random.Generator) -> int:
         """Return how many columns a tree may use."""
-        n_columns = int(bag.column_of[-1]) + 1
         if self.n_columns is not None:
             return self.n_columns
-        if not is_axis:
-            return n_columns
-        share = AXIS_FEATURES
-        if self.is_mostly_axis:
+        share = AXIS_FEATURES if is_axis else 1.0
+        if is_axis and self.is_mostly_axis:
             share = rng.uniform(AXIS_FEATURES, 1.0)
-        return max(1, round(share * n_columns))
+        return max(1, round(share * (int(bag.column_of[-1]) + 1)))
 
     def _path_tree(
         self, rows: Dataset, penalty: float, stream: np.ndarray
@@ -202,9 +199,12 @@ def votes_better(
     """
     # Votes of the two or three trees that lack a row favour trees that are good alone, so that a
     # significant difference is not enough.
-    votes = [out_of_bag_votes(trees, dataset) for trees in (candidates, members)]
     rows = dataset.unmerged()
-    is_wrong = [is_counted & (codes >= 0) & (codes != rows.y) for codes in votes]
+    is_wrong = []
+    for trees in (candidates, members):
+        shares, n_voters = sums_out_of_bag(trees, rows.raw, np.arange(dataset.n_rows))
+        is_known = is_counted & (n_voters > 0)
+        is_wrong.append(is_known & (shares.argmax(axis=1) != rows.y))
     fewer = rows.sample_weight * (is_wrong[1].astype(np.float64) - is_wrong[0])
     errors = [rows.sample_weight[wrong].sum() for wrong in is_wrong]
     fewer = np.bincount(dataset.group_of, fewer)
@@ -212,13 +212,20 @@ def votes_better(
     return bool(is_significant and errors[0] <= LESS * errors[1])
 
 
-def out_of_bag_votes(members: Sequence[Member], dataset: Dataset) -> np.ndarray:
-    """Return what trees without a given row vote for, shape (n_rows,); -1 if all have it."""
-    shares: np.ndarray = np.zeros((dataset.n_rows, dataset.n_classes))
+def sums_out_of_bag(
+    members: Sequence[Member], X: np.ndarray, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sums of what trees whose bags lack a row predict for it, and how many trees these are.
+
+    ``positions (n_rows,)`` are those of the rows among the given rows; -1 for what is none of them.
+    """
+    sums: np.ndarray = np.zeros((len(X), members[0].tree.values.shape[1]))
+    n_voters: np.ndarray = np.zeros(len(X), dtype=np.int64)
     for tree, n_times in members:
-        values = tree.predict_value(dataset.raw)[dataset.distinct_of]
-        shares += np.where(n_times[:, np.newaxis] == 0, values, 0.0)
-    return np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
+        is_out = np.append(n_times, 0)[positions] == 0
+        sums += np.where(is_out[:, np.newaxis], tree.predict_value(X), 0.0)
+        n_voters += is_out
+    return sums, n_voters
 
 
 def draw_features(
