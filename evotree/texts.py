@@ -24,7 +24,7 @@ from evotree.words import (
     hung,
     number,
     operand,
-    parted,
+    parts_of_text,
     printable,
     summed,
 )
@@ -133,7 +133,7 @@ def choice_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     """Return what the tree was chosen before, as comments."""
     if (text := fitted.choice_text) is None:
         return []
-    return hung(parted(text.split("; "), ";"), "# ", "# ", width - 2)
+    return hung(parts_of_text(text.split("; "), ";"), "# ", "# ", width - 2)
 
 
 def missing_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
@@ -142,7 +142,7 @@ def missing_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
         f"{operand(name, printable(name))} = {value}" for name, value in fitted.fills()
     ]
     begin = [f"missing: {fill}" for fill in fills[:1]]
-    return fold(parted([*begin, *fills[1:]], ","), width)
+    return fold(parts_of_text([*begin, *fills[1:]], ","), width)
 
 
 def _bounded(lines: Iterable[str]) -> str:
@@ -312,7 +312,7 @@ class Wording:
             f"{self._operand(self.fitted.features[j])} {_percent(share)}"
             for share, (_, j) in zip(shares, self.fitted.by_influence(k), strict=False)
         ]
-        return parted(pieces, ",")
+        return parts_of_text(pieces, ",")
 
     def model(
         self, model: LinearModel, begin: str = "", before_bounds: str = ""

@@ -108,7 +108,7 @@ def fold(pieces: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def parted(pieces: Sequence[str], sign: str) -> list[str]:
+def parts_of_text(pieces: Sequence[str], sign: str) -> list[str]:
     """Return pieces with a sign after each but the last."""
     return [*(f"{piece}{sign}" for piece in pieces[:-1]), *pieces[-1:]]
 

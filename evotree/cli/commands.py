@@ -21,7 +21,7 @@ from evotree import export
 from evotree.cli import rows as tables
 from evotree.cli import say
 from evotree.cli.options import RETRIED, SEARCH
-from evotree.cli.rows import Rows
+from evotree.cli.rows import TableRows
 from evotree.configuration import Cost, check_parameters
 from evotree.engine.config import Checkpoint
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
@@ -119,7 +119,7 @@ def _check_task(args: argparse.Namespace, task: str) -> None:
             )
 
 
-def _parameters_of_task(args: argparse.Namespace, rows: Rows) -> dict[str, Any]:
+def _parameters_of_task(args: argparse.Namespace, rows: TableRows) -> dict[str, Any]:
     """Return the parameters that columns, and classes or numbers have."""
     _check_task(args, rows.task)
     given = vars(args)
@@ -315,7 +315,7 @@ def _draw(path: str | Path, draw: Callable[[Any], Any]) -> None:
     print(f"wrote {plotting.style.save_picture(draw(plotting), Path(path))}")
 
 
-def _draw_fit(folder: Path, estimator: Any, model: Model, rows: Rows) -> None:
+def _draw_fit(folder: Path, estimator: Any, model: Model, rows: TableRows) -> None:
     """Draw the search, its tree and what this predicts."""
     X, y = rows.X, rows.y
     _draw(folder / "learning-curve.png", lambda p: p.plot_learning_curve(estimator))
@@ -335,7 +335,7 @@ def _draw_fit(folder: Path, estimator: Any, model: Model, rows: Rows) -> None:
 
 
 def train(
-    estimator: Any, rows: Rows, test: Rows | None, args: argparse.Namespace
+    estimator: Any, rows: TableRows, test: TableRows | None, args: argparse.Namespace
 ) -> Model:
     """Fit an estimator, and make a model of the tree of its front that a rule takes."""
     names = {"sample-weight": "sample_weight", "group": "groups"}
@@ -362,7 +362,7 @@ def train(
     return replace(model, training=training)
 
 
-def measure(model: Model, rows: Rows, test: Rows | None) -> dict[str, Any]:
+def measure(model: Model, rows: TableRows, test: TableRows | None) -> dict[str, Any]:
     """Return how well training rows, and rows held out, are predicted, as a model keeps it."""
     parts = {"": rows} if test is None else {"": rows, "test_": test}
     predicted = {of: model.predict(part.X) for of, part in parts.items()}

@@ -47,8 +47,8 @@ _SHOWN_COLUMNS = 50
 _SHOWN_WORDS = 5
 
 
-class Rows(NamedTuple):
-    """Rows to learn from, or to test on."""
+class TableRows(NamedTuple):
+    """TableRows to learn from, or to test on."""
 
     X: pd.DataFrame
     y: np.ndarray  # classes or numbers; of times a column of events, and one of times
@@ -90,13 +90,13 @@ def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.Data
     return words_as_gaps(frame, numeric, are_numbers=True)
 
 
-def read_training_rows(args: argparse.Namespace) -> Rows:
+def read_training_rows(args: argparse.Namespace) -> TableRows:
     """Read the rows of a table to learn from."""
     codes = {args.target, *args.categorical, *filter(None, [args.group])}
     return training_rows(read(args.data, args, texts=codes), args)
 
 
-def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> Rows:
+def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> TableRows:
     """Return the rows of a table to learn from; what is left out of them is said."""
     for_rows = {
         "sample-weight": args.sample_weight,
@@ -144,7 +144,7 @@ def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> Rows:
     texts = X.loc[:, is_category].map(text_of, na_action="ignore").astype(object)
     X = words_as_gaps(X, dict.fromkeys(X.columns[~is_category], NUMBERS))
     check_features(X.loc[:, ~is_category])
-    return Rows(X.assign(**texts), y, _beside(known, for_rows), task)
+    return TableRows(X.assign(**texts), y, _beside(known, for_rows), task)
 
 
 def _beside(frame: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
@@ -330,7 +330,9 @@ def without_constant_columns(X: pd.DataFrame) -> pd.DataFrame:
     return X.drop(columns=constant)
 
 
-def hold_out(rows: Rows, share: float, random_state: int) -> tuple[Rows, Rows]:
+def hold_out(
+    rows: TableRows, share: float, random_state: int
+) -> tuple[TableRows, TableRows]:
     """Draw test rows, each class in its share where every class has rows for both parts.
 
     Where rows have groups, a share of these is drawn, where they have times, the last rows are

@@ -171,13 +171,13 @@ def _tree_as_data(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
 def read_settings(path: PathLike) -> dict[str, Any]:
     """Read what the run of a file was told, without its trees."""
     with _telling(path):
-        return dict(_read_file(path)[1]["settings"])
+        return dict(_read_checkpoint(path)[1]["settings"])
 
 
 def load_checkpoint(path: PathLike, dataset: Dataset) -> list[Run]:
     """Read a run, or its islands, from a file; nothing in it is executed."""
     with _telling(path):
-        arrays, state = _read_file(path)
+        arrays, state = _read_checkpoint(path)
         if state["data"] != dataset.fingerprint:
             raise _Refused("is a checkpoint of other rows")
         return list(map(RunLoader(arrays, dataset).run, state["runs"]))
@@ -210,7 +210,7 @@ def _reason(text: str) -> str:
     )
 
 
-def _read_file(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _read_checkpoint(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays and the JSON of a file."""
     with zipfile.ZipFile(path) as archive:
         # What is not compressed is no longer than the file.

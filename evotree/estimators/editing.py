@@ -255,12 +255,14 @@ class Editor:
             rows = self._finisher.rows
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, values in (("_before", old, before), ("", tree, after)):
-                score = quality = quality_on(rows.evolved_for(None), one)
+                score = model._score_of(rows, one)
                 if not values:
                     quality = scores_on(rows, one)[0]
-                elif rows.objective is not None and one.models is None:
+                elif rows.n_classes and rows.objective is not None and not one.models:
                     # It reads what the rows say, not what was set by hand.
                     quality = np.nan
+                else:
+                    quality = quality_on(rows, one)
                 edited = FrontTree.of(one, quality, "edited")
                 cost |= {
                     f"score{name}": score,

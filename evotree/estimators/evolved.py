@@ -42,6 +42,7 @@ from evotree.fitness.objectives import ExpectedCost
 from evotree.fitted import Fitted
 from evotree.inspection.front import CHOSEN, select
 from evotree.log import Progress
+from evotree.operators.losses import quality_on
 from evotree.parallel import one_blas_thread
 from evotree.rng import seed_from
 from evotree.schema import NumericColumn, Schema
@@ -569,6 +570,10 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         other = copy(self)
         other.fitted_ = front.models[at]
         return other
+
+    def _score_of(self, rows: Dataset, tree: ObliqueTree) -> float:
+        """Return what `score` says of a tree on the rows of an edit."""
+        return quality_on(rows.evolved_for(None), tree)
 
     def _with_labels(self, fitted: Fitted, tree: ObliqueTree) -> Fitted:
         """Return the same model with a tree whose leaves may predict otherwise."""

@@ -188,6 +188,13 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
             hazard=cumulative_hazard(times, weight),
         )
 
+    def _score_of(self, rows: Dataset, tree: ObliqueTree) -> float:
+        """Return the concordance of the risks of a tree on the rows of an edit."""
+        times = Times.of(rows.extras)
+        assert times is not None
+        weight = rows.sample_weight / rows.extras[EXPOSURE]
+        return concordance(times, tree.predict_value(rows.raw)[:, 0], weight)
+
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, as events at the hazard of the training rows."""
         times = Times.read(y, X)

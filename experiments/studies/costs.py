@@ -103,7 +103,9 @@ class CostProblem(NamedTuple):
             rows = rows.drop(columns=layout["target"])
         schema = fit_columns(rows)
         X = pd.DataFrame(encode(schema, rows), columns=schema.features)
-        costs = FeatureCosts.of(self.tests, list(rows.columns), schema.column_of)
+        costs = FeatureCosts.of(
+            self.tests, list(rows.columns), schema.column_of.tolist()
+        )
         members = [tuple(np.flatnonzero(item).tolist()) for item in costs.is_part.T]
         return replace(data, X=X, y=y), dict(zip(members, costs.prices, strict=True))
 

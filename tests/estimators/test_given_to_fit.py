@@ -110,3 +110,14 @@ def test_rows_in_dispute_of_numbers_are_those_that_refits_predict_far_apart():
     n_far = int((found.disagreement > 0.1).sum())
     assert n_far < len(ROWS)
     assert f"rows in dispute: {n_far} of 120" in repr(found)
+
+
+def test_an_edit_of_times_tells_the_score_that_the_model_has(rates):
+    _, model = rates
+    model = model.select_tree("tree")
+    editor = model.edit(ROWS, TIMES)
+    edited = editor.relabel(int(np.flatnonzero(model.tree_.is_leaf)[0]), 3.0)
+    cost = edited.edit_cost_
+    assert cost.score_before == pytest.approx(model.score(ROWS, TIMES))
+    assert cost.score == pytest.approx(edited.score(ROWS, TIMES))
+    assert cost.objective < cost.objective_before
