@@ -514,6 +514,21 @@ def test_of_penalties_with_the_same_trees_the_least_are_taken():
     assert found.winner == evolved[0]
 
 
+def test_the_logistic_tree_that_wins_is_the_one_that_is_kept():
+    """Among themselves another would win: their losses differ little from row to row."""
+    noise = np.random.default_rng(0).normal(size=100)
+    small, large = (Candidate(LOGISTIC, strength=Strength(C)) for C in (0.1, 1.0))
+    losses = {
+        small: np.full(100, 0.1),
+        large: np.full(100, 0.09),
+        Candidate(TREE, 0): 0.08 + noise - noise.mean(),
+    }
+    sizes = dict(zip(losses, ((2, 3), (2, 5), (4, 8)), strict=True))
+    trial = Trial(0, FirstTrees([[None]], []), losses, sizes, np.ones(100))
+    found = verdict_of([trial], [Penalties(0.01, 0.0)])
+    assert found.winner == small and found.logistic == small.strength
+
+
 @given(some_trials(TREE, LOGISTIC))
 def test_the_winner_sets_the_penalties_and_the_trees_that_are_kept(trials):
     """A logistic tree has no penalties: those of the best trees are kept, for the front."""

@@ -24,7 +24,6 @@ from evotree.fitness.base import (
 from evotree.fitness.leaves import PINBALL, POISSON, SQUARED
 from evotree.fitness.linear_leaves import rate_losses
 from evotree.fitness.probabilities import PROBABILITY_LOSSES
-from evotree.leaf_models import class_probabilities
 from evotree.tree import Individual, ObliqueTree, SoftSides
 
 # ---- losses of rows ------------------------------------------------------------------------------
@@ -47,7 +46,8 @@ def row_losses(
     """
     X = rows.X if isinstance(tree, Individual) else rows.raw
     if kind is not None:
-        return prediction_losses(class_probabilities(tree, sides, X), rows, kind)
+        shares = tree.predict_value(X) if sides is None else sides.predict(tree, X)
+        return prediction_losses(shares, rows, kind)
     judged: Any = tree
     objective = rows.bound_objective
     if isinstance(tree, Individual):
@@ -119,9 +119,8 @@ def quality_on(
     losses = row_losses(tree, rows, sides=sides)
     if rows.n_classes:
         return float(np.average(1.0 - losses, weights=rows.sample_weight))
-    is_squared = loss_of_targets(rows)[0] == SQUARED
     squares = float((rows.sample_weight @ rows.targets**2).sum())
-    whole = squares if is_squared else loss_unit(rows)
+    whole = squares if loss_of_targets(rows)[0] == SQUARED else loss_unit(rows)
     return 1.0 - float(rows.sample_weight @ losses) / (whole or 1.0)
 
 
