@@ -40,5 +40,4 @@ def load_study(name: str) -> Study:
     """Return a study by its name."""
     if name not in STUDIES:
         raise ValueError(f"name={name!r}: allowed are {', '.join(STUDIES)}.")
-    study: Study = import_module(f"experiments.studies.{name}").STUDY
-    return study
+    return import_module(f"experiments.studies.{name}").STUDY
