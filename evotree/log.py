@@ -77,7 +77,9 @@ def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
             yield
     finally:
         LOGGER.setLevel(level_before)
-        for handler in [*LOGGER.handlers, *_earlier]:  # all queues end in the file
+        # All queues end in the file.
+        handlers: list[logging.Handler] = [*LOGGER.handlers, *_earlier]
+        for handler in handlers:
             if getattr(handler, "sub_handler", handler) is file:
                 LOGGER.removeHandler(handler)
                 handler.close()
