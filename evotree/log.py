@@ -42,9 +42,9 @@ class _ForkedToo(MultiProcessingHandler):
     the lock of the queue for ever.
     """
 
-    def __init__(self, sub_handler: logging.Handler) -> None:
+    def __init__(self, sub_handler: logging.Handler, name: str | None = None) -> None:
         self.home = os.getpid()
-        name = f"evotree-log-{self.home}-{next(_numbers)}"
+        name = name or f"evotree-log-{self.home}-{next(_numbers)}"
         super().__init__(name, sub_handler)
         self.set_name(name)
 
@@ -82,10 +82,15 @@ def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
             yield
     finally:
         LOGGER.setLevel(level_before)
-        for handler in LOGGER.handlers[:]:  # a queue may be a later one than the first
+        # All queues end in the file.
+        handlers: list[logging.Handler] = [*LOGGER.handlers, *_earlier]
+        for handler in handlers:
             if getattr(handler, "sub_handler", handler) is file:
                 LOGGER.removeHandler(handler)
                 handler.close()
+        _earlier[:] = [
+            handler for handler in _earlier if handler.sub_handler is not file
+        ]
 
 
 @contextmanager
@@ -102,13 +107,20 @@ def _logged_warnings() -> Iterator[None]:
         yield
 
 
+# With queues of processes that were forked before the last renewal.
+_earlier: list[_ForkedToo] = []
+
+
 def renew_queues() -> None:
-    """Give processes that are forked from now on new queues, after others were killed."""
+    """Give processes that are forked from now on a new queue; those of before keep theirs.
+
+    A process that is killed while it writes to a queue leaves it locked for all others.
+    """
     for handler in LOGGER.handlers[:]:
         if isinstance(handler, _ForkedToo):
-            LOGGER.addHandler(_ForkedToo(handler.sub_handler))
+            LOGGER.addHandler(_ForkedToo(handler.sub_handler, handler.name))
             LOGGER.removeHandler(handler)
-            handler.close()  # the file is opened again by the next record
+            _earlier.append(handler)
 
 
 def log_begin(dataset: Any, kind: str = "tree") -> None:

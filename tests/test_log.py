@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import re
 import signal
+import time
 import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -100,6 +101,25 @@ def test_a_worker_that_is_killed_costs_no_other_its_log(tmp_path):
         assert list(outcomes_of(dies, [0]))[0].status == "crashed"
         list(outcomes_of(chatter, range(2), 2))
     assert counts_of(tmp_path / "a.log") == expected_counts(2)
+
+
+def chatters_or_dies(task):
+    """Die, or wait until another has died, and chatter then."""
+    if task == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(1.0)
+    return chatter(task)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_beside_others_costs_them_nothing(tmp_path):
+    with log_to_file(tmp_path / "a.log"):
+        outcomes = list(outcomes_of(chatters_or_dies, [1, 0, 2, 3], 3))
+    assert sorted(outcome.status for outcome in outcomes) == ["crashed", *3 * ["done"]]
+    expected = expected_counts(4)
+    for k in range(100):
+        del expected["w0", str(k)]
+    assert counts_of(tmp_path / "a.log") == expected
 
 
 def test_handlers_of_the_users_own_get_records_of_other_processes(caplog):

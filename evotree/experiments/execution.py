@@ -288,9 +288,11 @@ def outcomes_of(
     executor: Executor | None = None,
     mp_context: Any = None,
 ) -> Generator[TaskOutcome, None, None]:
-    """Do tasks side by side and yield what becomes of each, as they finish."""
-    # Each process of ours is a pool of its own, which has one task at a time: one that dies, or is
-    # killed as its time is up, takes no other with it. An executor of others stays open.
+    """Do tasks side by side and yield what becomes of each, as they finish.
+
+    Each process of ours is a pool of its own, which has one task at a time: one that dies, or is
+    killed as its time is up, takes no other with it. An executor of others stays open.
+    """
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
     if time_limit is not None and executor is not None:
@@ -298,13 +300,10 @@ def outcomes_of(
             f"time_limit={time_limit!r}: allowed is None beside an executor, whose tasks nobody "
             "can end."
         )
-    make_pool = partial(
-        ProcessPoolExecutor, 1, mp_context=mp_context, initializer=_begin_worker
-    )
     fresh = iter(tasks)
     running: dict[Future[Answer], tuple[Any, Executor, float]] = {}
     if executor is None:
-        free: list[Executor] = [make_pool() for _ in range(jobs)]
+        free: list[Executor] = [_make_pool(mp_context) for _ in range(jobs)]
     else:  # two tasks for each worker, so that none waits
         free = 2 * (getattr(executor, "_max_workers", None) or 64) * [executor]
     try:
@@ -328,7 +327,7 @@ def outcomes_of(
                 del running[future]
                 if executor is None and outcome.status in (TIMEOUT, CRASHED):
                     _kill(pool)
-                    pool = make_pool()
+                    pool = _make_pool(mp_context)
                 free.append(pool)
                 yield outcome
     finally:
@@ -350,12 +349,19 @@ def _outcome_of(task: Any, future: Future[Answer], is_ours: bool) -> TaskOutcome
     return TaskOutcome(task, CRASHED, error=repr(error))
 
 
+def _make_pool(mp_context: Any) -> Executor:
+    """Begin a process, with a queue of its own to the log."""
+    renew_queues()
+    pool = ProcessPoolExecutor(1, mp_context=mp_context, initializer=_begin_worker)
+    pool.submit(os.getpid)  # processes are begun with the first task
+    return pool
+
+
 def _kill(pool: Executor) -> None:
     """End the process of a pool at once, whatever it does."""
     for process in list((getattr(pool, "_processes", None) or {}).values()):
         with suppress(ProcessLookupError):
             process.kill()
-    renew_queues()
     pool.shutdown(cancel_futures=True)
 
 

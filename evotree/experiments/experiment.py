@@ -271,12 +271,12 @@ def describe_method(method: BaseEstimator) -> dict[str, str]:
 def as_code(value: Any) -> str:
     """Return a value as code on one line, whole; an estimator with what is not its default."""
     if isinstance(value, dict):
-        items = [f"{as_code(key)}: {as_code(item)}" for key, item in value.items()]
-        return f"{{{', '.join(items)}}}"
-    if type(value) in (list, tuple):
-        inside = ", ".join(map(as_code, value))
-        comma = "," if len(value) == 1 else ""
-        return f"[{inside}]" if type(value) is list else f"({inside}{comma})"
+        pairs = [f"{as_code(key)}: {as_code(item)}" for key, item in value.items()]
+        return f"{{{', '.join(pairs)}}}"
+    if type(value) is list:
+        return f"[{', '.join(map(as_code, value))}]"
+    if type(value) is tuple:
+        return f"({', '.join(map(as_code, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, rv_frozen):
         named = [f"{name}={as_code(item)}" for name, item in value.kwds.items()]
         return f"{value.dist.name}({', '.join([*map(as_code, value.args), *named])})"
