@@ -161,7 +161,9 @@ def test_a_star_is_the_tree_that_is_returned(ax):
     """Which need not be one of the run."""
     X, y = load_iris(return_X_y=True)
     fitted = brief().fit(X, y)
-    fitted.fitted_ = min(fitted._front, key=lambda one: one.tree.complexity)
+    fitted.fitted_ = min(
+        fitted.pareto_front_.models, key=lambda one: one.tree.complexity
+    )
     below = other_axes(plot_learning_curve(fitted, ax=ax))
     last = fitted.n_generations_
     for panel, chapter in ((ax, "quality"), (below, "complexity")):

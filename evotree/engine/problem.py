@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -106,6 +106,8 @@ class Problem:
     ends: Deadlines = Deadlines()
     # Whether probabilities are those of soft sides, not the shares of leaves.
     is_soft: bool = True
+    # The weights of classes as they were given, which the weights of rows have in them.
+    class_weight: Any = None
     # The models that leaves of classes, or of counts, are given in the end.
     leaf_models: LogisticLeaves | None = None
     tries_logistic: bool = False  # trees of logistic models compete
@@ -212,10 +214,12 @@ def prepare(
     begin: float | None = None,
     *,
     is_soft: bool = True,
+    class_weight: Any = None,
 ) -> Problem:
     """Return what a search is about; the clock of its limits started at `begin`.
 
-    `is_soft` says whether probabilities are those of soft sides.
+    `is_soft` says whether probabilities are those of soft sides. A search goes on only with the
+    same `class_weight`.
     """
     schema = dataset.schema
     evolution = evolution_of(config)
@@ -225,6 +229,7 @@ def prepare(
         evolution=evolution,
         deadlines=Deadlines.of(config.time_limit, begin),
         is_soft=is_soft,
+        class_weight=class_weight,
     )
     problem = make(dataset)
     shapes = evolution.shapes
@@ -256,6 +261,7 @@ def _problem_of(
     evolution: Evolution,
     deadlines: Deadlines,
     is_soft: bool,
+    class_weight: Any,
 ) -> Problem:
     """Return what a search is about, by the features that there are."""
     dataset = _with_objective(dataset, config, is_soft)
@@ -286,6 +292,7 @@ def _problem_of(
         make_constraints(config, evolution, dataset),
         ends=deadlines,
         is_soft=is_soft,
+        class_weight=class_weight,
         leaf_models=models,
         tries_logistic=is_free
         and models is None

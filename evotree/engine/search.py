@@ -155,7 +155,7 @@ class Search:
     @property
     def parameters(self) -> Mapping[str, str]:
         """What must be the same when a search continues, as text."""
-        return compared(self.problem.config)
+        return compared(self.problem)
 
     def choose(self, seed: int) -> Start:
         """Return what the run evolves by, and what was found on the way."""
@@ -231,7 +231,7 @@ class Search:
             self._refuse_fewer_generations(continues.islands, earlier)
             last = len(samples_of(problem)) - 1
             return start._replace(stage=last, islands=continues.islands)
-        warn_of_a_fresh_start(continues, config)
+        warn_of_a_fresh_start(continues, self.problem)
         return None
 
     def _refuse_fewer_generations(self, runs: Sequence[Run], name: str) -> None:

@@ -30,13 +30,12 @@ from evotree.engine.config import (
     Checkpoint,
     SearchConfig,
     checkpoint_of,
-    evolution_of,
 )
 from evotree.engine.evolution import (
     Run,
 )
 from evotree.engine.finish import Result
-from evotree.engine.problem import Penalties
+from evotree.engine.problem import Penalties, Problem
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.base import FITNESS_OF_SCORES
 from evotree.fitness.probabilities import Strength
@@ -375,7 +374,7 @@ def continuation(result: Result) -> Continuation:
     """Return what a later search needs to continue the run of this one."""
     return Continuation(
         result.choice,
-        compared(result.problem.config),
+        compared(result.problem),
         result.rows.fingerprint,
         result.run.parts,
     )
@@ -394,11 +393,11 @@ def seed_to_continue(
     return None if continues is None else continues.choice.seed
 
 
-def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None:
+def warn_of_a_fresh_start(continues: Continuation, problem: Problem) -> None:
     """Say why a search does not continue an earlier one."""
     changed = [
         name
-        for name, value in compared(config).items()
+        for name, value in compared(problem).items()
         if continues.parameters.get(name) != value
     ]
     what = f"the parameters {', '.join(changed)}" if changed else "the rows"
@@ -413,10 +412,11 @@ def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None
 # ---- what is compared ----------------------------------------------------------------------------
 
 
-def compared(config: SearchConfig) -> dict[str, str]:
+def compared(problem: Problem) -> dict[str, str]:
     """Return the parameters that must be the same when a search continues, as text."""
-    evolution = evolution_of(config)
-    values = config.get_params(deep=False) | evolution.get_params(deep=False)
+    evolution = problem.evolution
+    values = problem.config.get_params(deep=False) | evolution.get_params(deep=False)
+    values["class_weight"] = problem.class_weight
     values["islands"] = replace(evolution.islands, executor=None)
     return {
         name: as_text(value)

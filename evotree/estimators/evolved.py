@@ -124,6 +124,8 @@ _RUN = """max_generations : int, at least 0, default=50
 
 _ATTRIBUTES = """Attributes
     ----------
+    fitted_ : Fitted
+        All that is known of `tree_`, which pages, printers and model files take.
     tree_ : ObliqueTree
         The tree, over features in their own units: what cross-validation chose (`choice_`); where
         it compared nothing, the fittest of `pareto_front_`, or, if `term_penalty` is 0, of the run.
@@ -362,6 +364,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             plain_config(self),
             begin,
             is_soft=getattr(self, "probability", "soft") == "soft",
+            class_weight=getattr(self, "class_weight", None),
         )
 
     def _ended(self, result: Result) -> Self:

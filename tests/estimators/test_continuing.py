@@ -9,6 +9,7 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from evotree import (
 )
 from evotree.configuration import Configuration
 from evotree.engine import choice
+from evotree.engine.config import evolution_of
 from evotree.engine.state import compared
 from tests.quick_models import assert_same_fit, brief, nested
 
@@ -260,22 +262,36 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_tree(tmp_path, every):
 # ---- in another process --------------------------------------------------------------------------
 
 
+def parameters_of(model):
+    """Return what must be the same when a search of a model continues, as text."""
+    return compared(
+        SimpleNamespace(
+            config=model,
+            evolution=evolution_of(model),
+            class_weight=getattr(model, "class_weight", None),
+        )
+    )
+
+
 def test_what_differs_inside_of_a_parameter_is_seen():
     costs = np.ones(2000)
     other = np.where(np.arange(2000) == 1000, 2.0, costs)
-    base = compared(quick(objective=Cost(features=costs)))
-    assert base == compared(quick(objective=Cost(features=costs.copy())))
-    assert base != compared(quick(objective=Cost(features=other)))
-    assert base != compared(quick(objective=Cost(features=pd.Series(costs))))
+    base = parameters_of(quick(objective=Cost(features=costs)))
+    assert base == parameters_of(quick(objective=Cost(features=costs.copy())))
+    assert base != parameters_of(quick(objective=Cost(features=other)))
+    assert base != parameters_of(quick(objective=Cost(features=pd.Series(costs))))
     scaled = [
-        compared(quick(objective=partial(scaled_weight, factor=k))) for k in (1, 1, 2)
+        parameters_of(quick(objective=partial(scaled_weight, factor=k)))
+        for k in (1, 1, 2)
     ]
     assert scaled[0] == scaled[1] != scaled[2]
     objectives = [lambda counts: 1.0, lambda counts: 0.0]
-    first, second = (compared(quick(objective=one)) for one in objectives)
-    assert first != second and first == compared(quick(objective=objectives[0]))
+    first, second = (parameters_of(quick(objective=one)) for one in objectives)
+    assert first != second and first == parameters_of(quick(objective=objectives[0]))
     plain, same = ({"tao": one(0.3), "oc1": 0.7} for one in (float, np.float64))
-    assert compared(quick(refinement=plain)) == compared(quick(refinement=same))
+    assert parameters_of(quick(refinement=plain)) == parameters_of(
+        quick(refinement=same)
+    )
 
 
 class Weighted:
@@ -294,10 +310,10 @@ class Weighted:
 def test_objects_are_told_apart_by_what_they_hold(tmp_path):
     for kind in (Weighted, lambda weight: Weighted(weight).of):
         first, same, other = (
-            compared(quick(objective=kind(weight))) for weight in (0.0, 0.0, 0.2)
+            parameters_of(quick(objective=kind(weight))) for weight in (0.0, 0.0, 0.2)
         )
         assert first == same != other
-    nested = [compared(quick(objective=Weighted(Weighted(k)))) for k in (0, 0, 1)]
+    nested = [parameters_of(quick(objective=Weighted(Weighted(k)))) for k in (0, 0, 1)]
     assert nested[0] == nested[1] != nested[2]
     path = tmp_path / "fit.npz"
     quick(objective=Weighted(0.0), max_generations=2, checkpoint=path).fit(X, Y)
@@ -312,7 +328,7 @@ def test_functions_of_one_name_are_told_apart_by_what_they_do():
     for body in ("counts.max()", "counts.max() + 0.0", "counts.max()"):
         scope = {"__name__": "notebook"}
         exec(f"def score(counts):\n    return {body}", scope)
-        versions.append(compared(quick(objective=scope["score"])))
+        versions.append(parameters_of(quick(objective=scope["score"])))
     assert versions[0] == versions[2] != versions[1]
 
 

@@ -35,6 +35,7 @@ from evotree.operators.initialization.forest import (
     given_positions,
     rows_of_choice,
 )
+from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from tests.quick_models import checked
 from tests.reference.naive import leaf_of
 
@@ -222,9 +223,11 @@ def test_an_executor_is_shared_by_clones_and_not_pickled():
 
 def test_the_features_of_a_column_are_drawn_together():
     rng = np.random.default_rng(0)
-    columns = (("a", 1), ("b", 3), ("c", 2))
+    levels = (("x", "y", "z"), ("v", "w"))
+    columns = map(CategoricalColumn, "bc", levels)
+    schema = Schema((NumericColumn("a", 0.0), *columns))
     dataset = Dataset.from_arrays(
-        rng.normal(size=(9, 6)), np.arange(9) % 2, columns=columns
+        rng.normal(size=(9, 6)), np.arange(9) % 2, schema=schema
     )
     drawn = {tuple(draw_features(dataset, 2, rng).tolist()) for _ in range(60)}
     assert drawn == {(0, 1, 2, 3), (0, 4, 5), (1, 2, 3, 4, 5)}

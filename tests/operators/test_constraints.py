@@ -22,6 +22,7 @@ from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning import kept_nodes, node_risk, optimal_pruning
 from evotree.rng import make_streams
+from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from tests.quick_models import evolved
 from tests.strategies import (
     OPERATORS,
@@ -116,9 +117,15 @@ def test_small_leaves_are_taken_out_by_the_number_of_rows(drawn, share):
 
 def test_features_of_a_column_go_together():
     X, y = load_iris(return_X_y=True)
-    dataset = Dataset.from_arrays(
-        X, y, columns=(("a", 1), ("none", 0), ("b", 2), ("c", 1))
+    schema = Schema(
+        (
+            NumericColumn("a", 0.0),
+            CategoricalColumn("none", (), "level"),
+            CategoricalColumn("b", ("x", "y")),
+            NumericColumn("c", 0.0),
+        )
     )
+    dataset = Dataset.from_arrays(X, y, schema=schema)
     assert dataset.column_of.tolist() == [0, 2, 2, 3]
     for words, width in (
         ("no_interactions", 2),

@@ -751,7 +751,7 @@ class _Maker:
     worth: Callable[[Individual], tuple[float]]
     seconds: float  # that the population may take
     is_interrupted: Callable[[], bool]
-    begin: float = field(default_factory=time.perf_counter)
+    begin: float = field(default_factory=lambda: time.perf_counter())
     random: Individual | None = None  # that is cloned where time is over
 
     def left(self, share: float) -> float:
