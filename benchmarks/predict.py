@@ -22,8 +22,7 @@ NOTES = (
 
 def classifier_of(X: np.ndarray, y: np.ndarray, depth: int) -> EvoTreeClassifier:
     """Return a fitted classifier whose tree is a balanced one."""
-    classifier = EvoTreeClassifier(max_generations=1, random_state=0)
-    classifier.fit(X, y)
+    classifier = EvoTreeClassifier(max_generations=1, random_state=0).fit(X, y)
     give_balanced_tree(classifier, X, depth)
     return classifier
 
