@@ -306,7 +306,7 @@ class Fitted:
         return [(float(factors[j]), int(j)) for j in np.flatnonzero(factors)]
 
     def influence(self, k: int) -> np.ndarray:
-        """Return |factor| times spread for each feature at node `k`."""
+        """Return the absolute factor times the spread of each feature at node `k`."""
         with np.errstate(over="ignore"):
             return np.abs(self.factors[k]) * self.spread
 

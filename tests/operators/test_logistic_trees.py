@@ -99,12 +99,16 @@ def test_labels_are_the_more_probable_classes_where_both_are_predicted(rows, str
     tree, sides = made(rows, strength)
     shares = shares_by(scores_of(rows, strength), rows.X)
     goes_right = shares[:, 1] > 0.5
-    labels = [
-        np.bincount(rows.y[side], rows.sample_weight[side], 2).argmax()
+    more = [
+        np.diff(np.bincount(rows.y[side], rows.sample_weight[side], 2)).item()
         for side in (~goes_right, goes_right)
     ]
-    assume(goes_right.any() and not goes_right.all() and labels == [0, 1])
-    np.testing.assert_array_equal(label_of_rows(tree, rows.X), goes_right)
+    assume(
+        goes_right.any() and not goes_right.all() and more[0] < -1e-9 and more[1] > 1e-9
+    )
+    # Rounding decides of rows that both classes share.
+    clear = np.abs(shares[:, 1] - 0.5) > 1e-9
+    np.testing.assert_array_equal(label_of_rows(tree, rows.X)[clear], goes_right[clear])
     np.testing.assert_allclose(sides.predict(tree, rows.X), shares, atol=1e-9)
 
 
