@@ -32,7 +32,7 @@ def allowed_columns(interaction_cst, n_columns):
 def assert_kept(model, X, weight=None):
     """Check the bounds of a fitted model on all of its trees."""
     wanted = model.get_params()
-    rows = model.encode(X if weight is None else X[weight > 0.0])
+    rows = model.encode(X if weight is None else X[weight > 0.0], bends=True)
     least = wanted["min_samples_leaf"]
     least = math.ceil(least * len(rows)) if isinstance(least, float) else least
     n_made = [len(one.feature_levels) for one in model.columns_]
@@ -166,7 +166,9 @@ def test_no_leaf_has_fewer_rows_than_five_times_its_terms(outputs):
     for tree in model.pareto_front_:
         leaves = np.flatnonzero(tree.is_leaf)
         of_outputs = tree.models.each if outputs > 1 else [tree.models]
-        rows = np.bincount(tree.apply(model.encode(X)), minlength=len(tree))[leaves]
+        rows = np.bincount(
+            tree.apply(model.encode(X, bends=True)), minlength=len(tree)
+        )[leaves]
         for models in of_outputs:
             n_terms = np.count_nonzero(models.coefficients[leaves], axis=1)
             assert (rows >= 5 * n_terms).all()

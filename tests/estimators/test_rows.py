@@ -227,7 +227,7 @@ def test_wrong_categorical_features_are_named(given):
 def test_the_front_reads_encoded_rows(model):
     X, y = mixed_for(model)
     fitted = clone(model).set_params(size_penalty=0.0, term_penalty=0.0).fit(X, y)
-    rows = fitted.encode(X)
+    rows = fitted.encode(X, bends=True)
     for at, tree in enumerate(fitted.pareto_front_):
         np.testing.assert_array_equal(fitted.apply(X, tree=at), tree.apply(rows))
     best = max(fitted.pareto_front_, key=lambda tree: tree.quality)

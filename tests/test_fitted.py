@@ -1,0 +1,253 @@
+"""What is known of a fitted tree: files keep it, columns say it, and rows are no part of it."""
+
+import json
+import pickle
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evotree import (
+    Cost,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    EvoTreeSurvival,
+    load_model,
+    save_model,
+)
+from evotree.export import export_python, export_text
+from evotree.schema import (
+    ABOVE,
+    BELOW,
+    LOG,
+    Bend,
+    CategoricalColumn,
+    NumericColumn,
+    Schema,
+)
+from tests.languages import python_function
+from tests.quick_models import FREE, brief, evolved, seen_until
+
+# ---- files ---------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(120, 3)).round(2), columns=["a", "b", "c"])
+LABELS = np.where(X.a + X.b > 0.0, "yes", "no")
+TARGETS = (X.a.clip(lower=0.0) + 0.1 * RNG.normal(size=120)).to_numpy()
+EXPOSURE = RNG.uniform(0.5, 2.0, 120)
+MATRIX = ((0.0, 1.0), (5.0, 0.0))
+PRICES = {"a": 0.1, ("b", "c"): 0.2}
+COST = {"objective": Cost(MATRIX, PRICES)}
+
+FITS = {
+    "classes": (evolved(EvoTreeClassifier, **FREE), LABELS, {}),
+    "numbers": (evolved(EvoTreeRegressor, **FREE), TARGETS, {}),
+    "counts": (
+        evolved(EvoTreeRegressor, **FREE, objective="poisson"),
+        RNG.poisson(EXPOSURE * np.exp(X.a)),
+        {"exposure": EXPOSURE},
+    ),
+    "costs": (evolved(EvoTreeClassifier, **FREE, **COST), LABELS, {}),
+    "times": (evolved(EvoTreeSurvival, **FREE), seen_until(120)[1], {}),
+    "signs": (
+        brief(EvoTreeRegressor, monotonic_cst={"a": 1, "c": -1}),
+        TARGETS,
+        {"sample_weight": EXPOSURE, "groups": np.arange(120) // 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_file_knows_what_the_fit_was_given_and_chose(name, tmp_path):
+    model, y, beside = FITS[name]
+    model.fit(X, y, **beside)
+    save_model(tmp_path / "model.json", model)
+    again = load_model(tmp_path / "model.json")
+    (member,) = again.members
+    assert again.rules() == export_text(model)
+    assert ("# chosen: " in again.rules()) == (name != "signs")
+    arguments = member.arguments
+    assert asdict(arguments) == asdict(model.fitted_.arguments)
+    assert arguments.penalties == (model.size_penalty_, model.term_penalty_)
+    assert arguments.has_weights == ("sample_weight" in beside)
+    assert arguments.has_groups == ("groups" in beside)
+    # Of times they follow from the times.
+    assert arguments.has_exposures == ("exposure" in beside or name == "times")
+    assert arguments.signs == ({"a": 1, "c": -1} if name == "signs" else {})
+    assert arguments.cost_matrix == (MATRIX if name == "costs" else None)
+    prices = {
+        columns if len(columns) > 1 else columns[0]: price
+        for columns, price in arguments.cost_of_columns
+    }
+    assert prices == (PRICES if name == "costs" else {})
+    np.testing.assert_equal(member.costs, model.fitted_.costs)
+
+
+JUNK = [None, "x", -1, 1.5, [], {"x": 1}, {"a": 2}, [float("nan")] * 2, [[1.0]]]
+JUNK += [[[["d"], 1.0]], [[["a"], -1.0]], [[0.0, -1.0], [1.0, 0.0]]]
+PARTS = ["penalties", "signs", "cost_matrix", "cost_of_columns"]
+PARTS += ["has_weights", "has_exposures", "has_groups"]
+# Empty is none.
+SOUND = [("cost_of_columns", [])]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The file of a model with costs, and what it holds."""
+    path = tmp_path_factory.mktemp("files") / "model.json"
+    model, y, _ = FITS["costs"]
+    save_model(path, model.fit(X, y))
+    return path, json.loads(path.read_text("utf-8"))
+
+
+def assert_refused(path, data, named):
+    """Check that plain data are refused, by an error with the name of the entry."""
+    path.write_text(json.dumps(data), "utf-8")
+    with pytest.raises(ValueError, match=rf"model\.json.*\b{named}\b"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("value", JUNK, ids=repr)
+@pytest.mark.parametrize("part", PARTS)
+def test_damaged_arguments_are_named(part, value, plain):
+    path, data = plain
+    if (part, value) not in SOUND:
+        assert_refused(path, data | {"fit": data["fit"] | {part: value}}, part)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        *(("fit", value) for value in (None, "x", 1.0, [], {"weights": True})),
+        *(("costs", value) for value in ("x", 1.0, {}, [], [1.0], ["x"] * 3)),
+        *(("choice", value) for value in (1, [], {}, "two\nlines", "\x1b[31m")),
+    ],
+)
+def test_damaged_entries_are_named(entry, value, plain):
+    path, data = plain
+    assert_refused(path, data | {entry: value}, entry)
+
+
+@pytest.mark.parametrize("cost", [-1.0, True, "1", float("inf"), None])
+def test_costs_are_numbers_of_at_least_0(cost, plain):
+    path, data = plain
+    assert_refused(path, data | {"costs": [cost, *data["costs"][1:]]}, "costs")
+
+
+# ---- columns -------------------------------------------------------------------------------------
+
+KNOTS = st.sampled_from([1.0, 0.5, 52.0])
+BENDS = st.builds(Bend, st.sampled_from((ABOVE, BELOW, LOG)), KNOTS)
+NAMES = st.sampled_from(["a", "b", "log(a)", "a above 1", "a is missing", "'a'"])
+LEVELS = st.sampled_from(["x", "missing", "'x'", "not x", "above 1", None])
+
+
+@st.composite
+def schemas(draw):
+    """Draw columns whose features have names that clash."""
+    columns = []
+    for name in draw(st.lists(NAMES, min_size=1, max_size=5, unique=True)):
+        if draw(st.booleans()):
+            levels = draw(st.lists(LEVELS, max_size=3, unique=True))
+            columns.append(CategoricalColumn(name, tuple(levels)))
+            continue
+        bends = draw(st.lists(BENDS, max_size=3, unique_by=lambda one: one.named("")))
+        columns.append(
+            NumericColumn(name, 1.0, draw(st.booleans()), bends=tuple(bends))
+        )
+    return Schema(tuple(columns))
+
+
+def features_of(column):
+    """Return the features of a column: the end of the name, and the bend or level."""
+    if isinstance(column, CategoricalColumn):
+        shown = {None: "missing", "missing": "'missing'", "'x'": "\"'x'\""}
+        return [shown.get(level, level) for level in column.levels]
+    return [None, *column.bends, *(["missing"] if column.indicator else [])]
+
+
+def name_of(column, asked):
+    """Return the name of a feature by that of its column."""
+    if isinstance(asked, str):
+        return f"{column} is {asked}"
+    if asked is None:
+        return column
+    if asked.kind == LOG:
+        return f"log({column})"
+    return f"{column} {asked.kind} {asked.knot:g}"
+
+
+@given(schemas())
+@example(Schema((NumericColumn("a", 1.0, True), NumericColumn("a is missing", 0.0))))
+def test_a_schema_says_what_loops_over_its_columns_do(schema):
+    made = [(c, one) for c, column in enumerate(schema) for one in features_of(column)]
+    plain = [name_of(schema[c].name, one) for c, one in made]
+    names, answers, bends, missing = [], {}, {}, []
+    for j, (c, asked) in enumerate(made):
+        column = schema[c]
+        own = [at for at, (of, _) in enumerate(made) if of == c]
+        is_clear = asked is None or plain.count(plain[j]) == 1
+        shown = column.name if is_clear else repr(column.name)
+        names.append(name_of(shown, asked))
+        if isinstance(asked, str):
+            answers[j] = names[j], f"{shown} is not {asked}"
+        if isinstance(asked, Bend):
+            bends[j] = own[0], asked
+        has_gaps = isinstance(column, NumericColumn) and column.indicator
+        missing.append(own[-1] if has_gaps and j != own[-1] else -1)
+    assert schema.features == tuple(names)
+    assert schema.column_of.tolist() == [c for c, _ in made]
+    assert (schema.answers, schema.bends) == (answers, bends)
+    assert schema.missing_of == missing
+    assert schema.read_by_code == [j for j in range(len(made)) if j not in bends]
+    straight = (
+        replace(column, bends=()) if isinstance(column, NumericColumn) else column
+        for column in schema
+    )
+    assert Schema(tuple(straight)).with_shapes(schema.shapes) == schema
+    data = json.loads(json.dumps([asdict(column) for column in schema]))
+    assert Schema.from_data(data) == schema
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+def test_encoded_rows_are_those_that_code_reads_and_with_bends_the_tree(tmp_path):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {"age": rng.uniform(20.0, 80.0, 400), "size": rng.normal(size=400)}
+    )
+    y = 0.2 * (table.age - 50.0).abs() + table["size"] + 0.3 * rng.normal(size=400)
+    table.loc[::7, "size"] = np.nan
+    model = evolved(EvoTreeRegressor, **FREE, max_leaf_nodes=2).fit(table, y)
+    schema, rows = model.fitted_.schema, model.encode(table)
+    assert schema.bends and "size is missing" in schema.features
+    assert rows.shape[1] == len(schema.features) - len(schema.bends)
+    assert "age" in export_python(model)
+    predicted = [python_function(model, {})(row) for row in rows.tolist()]
+    np.testing.assert_allclose(predicted, model.predict(table), rtol=1e-12)
+    features = model.encode(table, bends=True)
+    np.testing.assert_array_equal(features, schema.with_bends(rows))
+    save_model(tmp_path / "model.json", model)
+    again = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.encode(table), rows)
+    np.testing.assert_array_equal(again.encode(table, bends=True), features)
+    found = model.tree_.predict_value(features)[:, 0]
+    np.testing.assert_array_equal(found, model.predict(table))
+
+
+@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
+def test_a_fitted_tree_holds_no_rows(kind):
+    """Twenty times the rows, of which the tree is as small."""
+    sizes = []
+    for n in (100, 2000):
+        rows = np.random.default_rng(0).normal(size=(n, 3))
+        y = rows[:, 0] > 0.0 if kind is EvoTreeClassifier else rows[:, 0].round()
+        model = brief(kind, max_leaf_nodes=2).fit(rows, y)
+        assert model.fitted_.each  # which is kept once it is computed
+        sizes.append([len(pickle.dumps(one)) for one in (model.fitted_, model)])
+    for small, large in zip(*sizes, strict=True):
+        assert large <= 1.5 * small
