@@ -5,22 +5,31 @@ from __future__ import annotations
 import cProfile
 import pstats
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from benchmarks.greedy import first_fold
 from benchmarks.measure import Cell, Table
 from evotree import Evolution, EvoTreeClassifier, Regularization
+from evotree.engine.populations import first_population
+from evotree.engine.search import RowSearch
+from evotree.operators import refinement, variation
+from evotree.operators.initialization import growth
+from evotree.operators.splitters import base, dipole, linear
+from evotree.operators.structure import splice
 
 NAMES = ("vehicle", "sonar", "digits", "segment", "satimage")
 
-KINDS = {
-    "linear splits %": ("linear.py",),
-    "reduced problems %": ("refinement.py",),
-    "routing %": ("splice.py", "partition.py", "growth.py"),
-    "variation %": ("genetic.py", "dipole.py"),
+KINDS: dict[str, tuple[ModuleType, ...]] = {
+    "linear splits %": (linear,),
+    "reduced problems %": (refinement,),
+    "axis splits %": (base,),
+    "routing %": (splice, growth),
+    "variation %": (variation, dipole),
 }
-"""Files whose own time is a kind of work."""
+"""Modules whose own time is a kind of work."""
 
 NOTES = (
     "The training rows of the first of five folds; one thread, compiled before. *Choice* is the "
@@ -43,27 +52,22 @@ def profile_fit(X: Any, y: Any, **parameters: Any) -> dict[str, Cell]:
     seconds = time.perf_counter() - begin
     functions = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
 
-    def stage(file: str, function: str) -> float:
+    def stage(function: Callable[..., Any]) -> float:
         """Return the seconds inside a function and all that it calls."""
-        return sum(
-            stat[3] for key, stat in functions.items() if is_in(key, file, function)
-        )
+        code = function.__code__
+        return functions[code.co_filename, code.co_firstlineno, code.co_name][3]
 
-    def is_in(key: tuple[str, int, str], file: str, function: str) -> bool:
-        return Path(key[0]).name == file and key[2] == function
-
-    seeds = stage("toolbox.py", "init_population")
+    seeds = stage(first_population)
     row: dict[str, Cell] = {
         "leaves": model.tree_.n_leaves,
         "seconds": seconds,
-        "choice": stage("search.py", "choose"),
+        "choice": stage(RowSearch.choose),
         "seeds": seeds,
-        "evolution": stage("search.py", "evolve") - seeds,
+        "evolution": stage(RowSearch._evolve) - seeds,
     }
-    for kind, files in KINDS.items():
-        own = sum(
-            stat[2] for key, stat in functions.items() if Path(key[0]).name in files
-        )
+    for kind, modules in KINDS.items():
+        files = {module.__file__ for module in modules}
+        own = sum(stat[2] for key, stat in functions.items() if key[0] in files)
         row[kind] = 100.0 * own / seconds
     return row
 

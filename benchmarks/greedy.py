@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -87,13 +86,6 @@ def first_fold(name: str, data_home: Path | None) -> tuple[Any, Any, Any, Any]:
     return X[train], X[test], y[train], y[test]
 
 
-def timed_fit(model: ObliqueTreeClassifier, X: Any, y: Any) -> float:
-    """Fit a model and return the seconds that took."""
-    begin = time.perf_counter()
-    model.fit(X, y)
-    return time.perf_counter() - begin
-
-
 def run_oc1(quick: bool = False, data_home: Path | None = None) -> Table:
     """Measure OC1 beside the authors' program, on digits and what the data folder has."""
     names = ("digits",) if data_home is None else tuple(OC1_PROGRAM)
@@ -103,7 +95,8 @@ def run_oc1(quick: bool = False, data_home: Path | None = None) -> Table:
         rows_used = slice(0, 200 if quick else None)
         model = ObliqueTreeClassifier.from_preset("OC1", random_state=0)
         model.fit(X_train[:50], y_train[:50])  # compiles
-        seconds = timed_fit(model, X_train[rows_used], y_train[rows_used])
+        fit = partial(model.fit, X_train[rows_used], y_train[rows_used])
+        seconds = stopwatch(fit)()
         accuracy, leaves, program = OC1_PROGRAM[name]
         rows.append(
             {
@@ -145,7 +138,7 @@ def run_large(quick: bool = False, data_home: Path | None = None) -> Table:
             random_state=0,
         )
         model.fit(X_train[:200], y_train[:200])  # compiles
-        seconds = timed_fit(model, X_train, y_train)
+        seconds = stopwatch(partial(model.fit, X_train, y_train))()
         rows.append(
             {
                 "rows": len(y_train),

@@ -165,8 +165,8 @@ class Fitted:
         The cumulative hazard of all training rows, where leaves predict risks.
     choice : TreeChoice or str, or None
         What the fit compared, and chose; of a model of a file its text.
-    is_chosen : bool
-        Whether this is the tree that was chosen.
+    chosen : ObliqueTree or None
+        The tree that was chosen; `tree` may be another one, such as one that was edited.
     by_hand : mapping of int to object
         What leaves were made to predict, by their positions.
     shares_rows : bool
@@ -190,7 +190,7 @@ class Fitted:
     curves: Mapping[int, Any] | None = None
     hazard: Any = None
     choice: Any = None
-    is_chosen: bool = True
+    chosen: ObliqueTree | None = None
     by_hand: Mapping[int, Any] = field(default_factory=dict)
     shares_rows: bool = False
     output_names: tuple[str, ...] | None = None
@@ -225,7 +225,7 @@ class Fitted:
         """What the tree was chosen before, or that another one was."""
         if self.choice is None or isinstance(self.choice, str):
             return self.choice
-        how = "chosen" if self.is_chosen else "in place of what was chosen"
+        how = "chosen" if self.tree == self.chosen else "in place of what was chosen"
         return f"{how}: {self.choice!r}"
 
     @property

@@ -62,8 +62,9 @@ class Model:
     `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
     frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
     ``r2``, ``rmse`` and ``others``, both of simpler predictions; of times ``concordance``; the same
-    of test rows with ``test_`` before it; ``choice``, ``hyperparameters``, ``generations``,
-    ``stop_reason`` and ``seconds``.
+    of test rows with ``test_`` before it; ``select``, the rule that took the tree of the front in
+    the place of the chosen one; ``hyperparameters``, ``generations``, ``stop_reason`` and
+    ``seconds``.
 
     Attributes
     ----------
@@ -254,7 +255,7 @@ class Model:
                 f"columns    {len(self.schema)}, as {counted(self.tree.n_features, 'feature')}",
                 size,
                 *of_task(self.training, self.labels or []),
-                *_lines_of_search(self.training),
+                *_lines_of_search(self.training, self.members[0].choice_text),
             ]
         )
 
@@ -303,10 +304,13 @@ def _lines_of_classes(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
             )
 
 
-def _lines_of_search(known: Mapping[str, Any]) -> Iterator[str]:
+def _lines_of_search(known: Mapping[str, Any], choice: str | None) -> Iterator[str]:
     """Yield what a search chose, how it ended and how long it took."""
-    if "choice" in known:
-        yield f"chosen     {known['choice']}".replace("; ", ";\n           ")
+    if "select" in known:
+        choice = f"by --select {known['select']}"
+    if choice is not None:
+        choice = choice.removeprefix("chosen: ")
+        yield f"chosen     {choice}".replace("; ", ";\n           ")
     if "hyperparameters" in known:
         yield "penalties  " + ", ".join(
             f"{name} {v:{'.4g' if isinstance(v, float) else ''}}"

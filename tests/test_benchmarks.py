@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import (
     criteria,
+    default_fit,
     explain,
     gate,
     greedy,
@@ -17,6 +18,7 @@ from benchmarks import (
     memory,
     million,
     sparse,
+    threads,
     workers,
 )
 from benchmarks.__main__ import main
@@ -123,6 +125,8 @@ SLOW = {
     islands.run: 1,
     million.run: 1,
     growth.run: 3,
+    threads.run: 2,
+    default_fit.run: 1,
 }
 SLOW = [pytest.param(*item, marks=pytest.mark.slow) for item in SLOW.items()]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from evotree import __version__
@@ -221,12 +222,19 @@ def test_the_tutorial_says_what_its_models_do(tmp_path, monkeypatch):
     code = (DOCS / "examples" / "plot_00_tutorial.py").read_text(encoding="utf-8")
     names = {}
     exec(code, names)
-    chosen, front = names["model"]._chosen, names["model"].pareto_front_
-    assert chosen.n_terms > names["model"].tree_.n_terms == 6
-    assert any(tree == chosen for tree in front)
-    columns = names["model"].feature_names_
-    uses_region = chosen.weights.any(axis=0)
-    assert uses_region[[name.startswith("region") for name in columns]].any()
+    model, right = names["model"], names["right"]
+    candidates = model.choice_.to_frame()
+    of_logistic = candidates[candidates["kind"] == "logistic"]["loss"]
+    of_chosen = candidates[candidates["chosen"]]["loss"]
+    assert of_logistic.min() > 2 * of_chosen.item()
+    assert right[5] < right[6] - 0.02 and right[9] - 0.01 < right[6]
+    assert model._chosen.n_terms >= model.tree_.n_terms == 6
+    columns = model.feature_names_
+    asked = {
+        columns[k].split(" ")[0]
+        for k in np.flatnonzero(model.tree_.weights.any(axis=0))
+    }
+    assert asked == {"work", "savings", "income", "rent", "instalment"}
     of_rule = names["rounder"].tree_.weights.any(axis=0)
     assert not of_rule[[name.startswith(("region", "age")) for name in columns]].any()
     assert names["further"].tree_.n_terms == 6  # nothing was added

@@ -358,7 +358,7 @@ def train(
     model = Model.of(estimator.select_tree(args.select), args.target)
     training = measure(model, rows, test) | course(estimator)
     if args.select != CHOSEN:
-        training["choice"] = f"by --select {args.select}"
+        training["select"] = args.select
     return replace(model, training=training)
 
 
@@ -429,9 +429,7 @@ def course(estimator: Any) -> dict[str, Any]:
         "term_penalty": estimator.term_penalty_,
         **estimator.regularization_.get_params(),
     }
-    choice = estimator.choice_
     return {
-        **({} if choice is None else {"choice": repr(choice)}),
         "hyperparameters": {
             name: value if isinstance(value, int | float) else str(value)
             for name, value in chosen.items()

@@ -441,7 +441,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             fitted,
             arguments=arguments,
             choice=self.choice_,
-            is_chosen=tree == self._chosen,
+            chosen=self._chosen,
         )
 
     def select_tree(

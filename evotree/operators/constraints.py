@@ -850,10 +850,7 @@ def _without(row: list[Fraction], at: int, scaled: list[Fraction]) -> list[Fract
 def check_monotonic_cst(
     monotonic_cst: Any, schema: Schema, n_classes: int = 0
 ) -> "MonotonicConstraint | None":
-    """Check what users ask for, and return the constraint on the features that trees read.
-
-    `has_names` says whether the user's columns have names, by which they may ask.
-    """
+    """Check what users ask for, and return the constraint on the features that trees read."""
     if monotonic_cst is None:
         return None
     if not isinstance(monotonic_cst, Mapping) and np.ndim(monotonic_cst) != 1:

@@ -78,13 +78,6 @@ def make_nodes(capacity, source, order):
 
 
 @inner_kernel
-def copy_answer(source, k, out, m):
-    """Copy what node `k` of `source` answers, if it does, to position `m` of `out`."""
-    for j in range(source.answers.shape[1]):
-        out.answers[m, j] = source.answers[k, j]
-
-
-@inner_kernel
 def copy_nodes(source, first, last, out, m):
     """Copy nodes ``[first, last)`` of `source` to position `m` of `out`; return the next one."""
     # Loops, here and below: slice assignments take the compiler three times as long.
@@ -97,7 +90,8 @@ def copy_nodes(source, first, last, out, m):
         out.end[m] = source.end[k]
         for c in range(source.counts.shape[1]):
             out.counts[m, c] = source.counts[k, c]
-        copy_answer(source, k, out, m)
+        for j in range(source.answers.shape[1]):
+            out.answers[m, j] = source.answers[k, j]
         m += 1
     return m
 
@@ -140,7 +134,8 @@ def emit_leaf(rows, out, m, lo, hi):
 @inner_kernel
 def emit_same_leaf(rows, source, k, out, m, lo, hi):
     """Write a leaf that answers what node `k` of `source`, a leaf, does."""
-    copy_answer(source, k, out, m)
+    for j in range(source.answers.shape[1]):
+        out.answers[m, j] = source.answers[k, j]
     return emit_leaf(rows, out, m, lo, hi)
 
 
