@@ -11,7 +11,8 @@ import numpy as np
 from benchmarks.inputs import give_balanced_tree, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import ObliqueTreeClassifier
-from evotree.inspection.counterfactuals import NORMS
+from evotree.inspection import counterfactuals, shap_values
+from evotree.inspection.nearest import NORMS
 from evotree.inspection.shapley import MAX_EXACT
 
 DEPTH, N_FEATURES = 4, 20  # 16 leaves
@@ -54,14 +55,16 @@ def run(quick: bool = False) -> Table:
         ],
         f"shap_values, {MAX_EXACT} columns": [
             milliseconds(
-                lambda row=row: narrow.shap_values(row[None], of_narrow[-N_BACKGROUND:])
+                lambda row=row: shap_values(
+                    narrow, row[None], of_narrow[-N_BACKGROUND:]
+                )
             )
             for row in of_narrow[: 1 + n_slow]
         ],
         f"shap_values, {N_FEATURES} columns": [
             milliseconds(
-                lambda row=row: classifier.shap_values(
-                    row[None], X[-N_BACKGROUND:], random_state=0
+                lambda row=row: shap_values(
+                    classifier, row[None], X[-N_BACKGROUND:], random_state=0
                 )
             )
             for row in X[: 1 + n_slow]
@@ -70,7 +73,7 @@ def run(quick: bool = False) -> Table:
     for norm in NORMS:
         seconds[f"counterfactuals, {norm}"] = [
             milliseconds(
-                lambda row=row, norm=norm: classifier.counterfactuals(row, norm=norm)
+                lambda row=row, norm=norm: counterfactuals(classifier, row, norm=norm)
             )
             for row in X[: 1 + n_calls]
         ]

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -265,6 +266,21 @@ class Fitted:
         return tuple(
             replace(self, tree=self.tree.of_output(j), output_names=None)
             for j in range(len(self.targets))
+        )
+
+    def of_output(self, output: int | str | None) -> Fitted:
+        """Return the tree of one of several outputs, by position or name; None is for one alone."""
+        names = self.tree.output_names
+        if names is None and output is None:
+            return self
+        if names is None:
+            raise ValueError(f"output={output!r}: the tree has one; allowed is None.")
+        at = names.index(output) if output in names else output
+        if isinstance(at, Integral) and 0 <= int(at) < len(names):
+            return replace(self, tree=self.tree.of_output(int(at)), output_names=None)
+        raise ValueError(
+            f"output={output!r}: allowed are {', '.join(map(repr, names))}, and positions from "
+            f"0 to {len(names) - 1}."
         )
 
     @cached_property

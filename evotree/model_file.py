@@ -18,12 +18,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from evotree import plain
 from evotree._version import __version__
-from evotree.export import data as plain
 from evotree.files import PathLike, write_whole
 from evotree.fitted import FitArguments, Fitted, members_of, used_features
-from evotree.inspection.paths import Explanation, explain
 from evotree.leaf_models import class_probabilities
+from evotree.paths import Explanation, explain
 from evotree.schema import Schema, quoted, text_of
 from evotree.tables.columns import encode
 from evotree.tables.frames import as_table, is_frame

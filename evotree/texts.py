@@ -60,7 +60,7 @@ def export_text(
     age, within [5, 50]``, with the bounds that predictions do not leave; several outputs are named:
     ``predict height = 1.2, width = 3``. A line says what stands for missing cells of the columns
     that the tree uses, where the training rows had some; the last lines what the tree was chosen
-    before (`evotree.inspection.choice.TreeChoice`).
+    before (`evotree.front.TreeChoice`).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ from evotree.engine.bends import (
 from evotree.engine.problem import prepare
 from evotree.export import coefficient_table, export_python, export_rules, export_text
 from evotree.fitted import fitted_of
-from evotree.inspection.comparison import compare_rows
+from evotree.inspection import compare_rows, counterfactuals, shap_values
 from evotree.model_file import Model
 from evotree.plotting import plot_decision_regions, plot_shapes
 from evotree.report import report
@@ -445,7 +445,7 @@ def counterfactual(model, x, ends, **limits):
     """Return the nearest point that is predicted within ends, or None where there is none."""
     target = ends[0] if hasattr(model, "classes_") else ends
     try:
-        (one,) = model.counterfactuals(x, target, **limits)
+        (one,) = counterfactuals(model, x, target, **limits)
     except ValueError:
         return None
     assert ends[0] <= model.predict(one.row)[0] <= ends[1]
@@ -511,7 +511,7 @@ def fitted(request):
 def test_public_methods_speak_of_columns(fitted):
     model, X, y = fitted
     assert model.importances().shape == (2,)
-    shares = model.shap_values(X[:3], X[3:20])
+    shares = shap_values(model, X[:3], X[3:20])
     assert shares.values.shape[:2] == (3, 2)
     predict = (
         model.predict if isinstance(y, pd.Series) and y.dtype.kind == "f" else None

@@ -28,6 +28,7 @@ from evotree import (
 from evotree.cli import rows as command_line
 from evotree.cli.main import make_parser
 from evotree.export import coefficient_table, export_sql, to_onnx
+from evotree.inspection import counterfactuals
 from evotree.schema import TRUTH, WHOLE, CategoricalColumn
 from evotree.tables.columns import encode, positions_of, value_of
 from evotree.tables.frames import read_labels
@@ -395,7 +396,7 @@ def test_whole_numbers_and_truth_values_stay_so():
     model = brief(max_generations=1).fit(X, y)
     for at in range(20):
         row = X.iloc[[at]]
-        (found,) = model.counterfactuals(row)
+        (found,) = counterfactuals(model, row)
         assert found.row.dtypes.tolist() == row.dtypes.tolist()
         assert model.predict(found.row)[0] != model.predict(row)[0]
         for name, pair in found.changes.items():

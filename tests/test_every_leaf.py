@@ -41,8 +41,13 @@ from evotree.cli.commands import report_of_model
 from evotree.cli.main import main
 from evotree.engine.scored import DEFAULT
 from evotree.fitted import fitted_of
-from evotree.inspection.comparison import compare_models, compare_rows
-from evotree.inspection.stability import stability
+from evotree.inspection import (
+    compare_models,
+    compare_rows,
+    counterfactuals,
+    shap_values,
+    stability,
+)
 from evotree.leaf_models import LARGEST_SCORE
 from evotree.report import report
 from tests.languages import LANGUAGES, Case, run_page
@@ -540,7 +545,7 @@ def test_two_rows_of_a_leaf_are_compared_by_one_question(name):
 @every_model
 def test_shapley_values_add_up(name):
     kind, X = kind_of(name), rows(1, 5)
-    found = kind.model.shap_values(X, kind.X[:20])
+    found = shap_values(kind.model, X, kind.X[:20])
     if kind.classes is None:
         predicted = kind.model.predict(X)
     else:
@@ -558,18 +563,18 @@ def test_counterfactuals_are_predicted_so(name):
         before = kind.model.predict(row)[0]
         seen = set(kind.model.predict(kind.X).tolist())
         for target in [label for label in kind.classes if label in seen]:
-            (found,) = kind.model.counterfactuals(row, target)
+            (found,) = counterfactuals(kind.model, row, target)
             assert kind.model.predict(found.row).tolist() == [target]
             assert (found.distance == 0.0) == (target == before)
         if len(seen) > 1:
-            (found,) = kind.model.counterfactuals(row)
+            (found,) = counterfactuals(kind.model, row)
             assert kind.model.predict(found.row)[0] != before
         return
     predicted = np.asarray(kind.model.predict(kind.X)).reshape(len(kind.X), -1)
     for at, output in enumerate(outputs_of(kind)):
         far = predicted[np.abs(predicted[:, at] - predicted[0, at]).argmax(), at]
         goal = (far - 0.05, far + 0.05)
-        (found,) = kind.model.counterfactuals(row, goal, output=output)
+        (found,) = counterfactuals(kind.model, row, goal, output=output)
         value = np.asarray(kind.model.predict(found.row)).reshape(1, -1)[0, at]
         assert goal[0] - 1e-9 <= value <= goal[1] + 1e-9
 

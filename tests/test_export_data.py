@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.export import tree_from_dict, tree_to_dict
-from evotree.export.data import TREE_VERSION
 from evotree.leaf_models import OutputModels
 from evotree.operators.pruning import prune_tree
+from evotree.plain import TREE_VERSION
 from tests.exported import assert_same, modelled_trees, stump, tame, trees, with_models
 
 

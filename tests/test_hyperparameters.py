@@ -59,7 +59,7 @@ from evotree.fitness.probabilities import (
     log_losses,
     ranking_losses,
 )
-from evotree.inspection.front import undominated
+from evotree.front import undominated
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.losses import loss_moments, mean_and_error, row_losses

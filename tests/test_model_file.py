@@ -12,9 +12,9 @@ from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier
 from evotree.export import to_onnx, tree_to_dict
-from evotree.export.data import training_rows_to_dict
 from evotree.fitted import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
+from evotree.plain import training_rows_to_dict
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
 from tests import made_up

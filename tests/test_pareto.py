@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 from evotree import Dataset, evolve, make_toolbox
 from evotree.engine.evolution import ParetoFront
 from evotree.fitness.base import FitnessQualityComplexity, PenalizedAccuracy
-from evotree.inspection.front import (
+from evotree.front import (
     MAX_MEMBERS,
     FittedFront,
     FrontTree,

@@ -9,8 +9,7 @@ from sklearn.datasets import load_breast_cancer
 
 from evotree import Dataset, make_toolbox
 from evotree.engine.evolution import ParetoFront
-from evotree.inspection.choice import TreeChoice
-from evotree.inspection.front import held_out_quality, select
+from evotree.front import TreeChoice, held_out_quality, select
 from evotree.plotting import plot_choice, plot_pareto
 
 

@@ -19,7 +19,7 @@ from sklearn.datasets import load_iris
 
 from evotree.engine.evolution import CHAPTERS, make_logbook, to_frame
 from evotree.fitted import fitted_of
-from evotree.inspection.choice import TreeChoice
+from evotree.front import TreeChoice
 from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,

@@ -218,7 +218,7 @@ for group in (X_test.region, X_test["work"], ages):
 
 from sklearn.base import clone
 
-from evotree.inspection.stability import stability
+from evotree.inspection import counterfactuals, stability
 from evotree.plotting import plot_stability
 
 penalties = {"size_penalty": model.size_penalty_, "term_penalty": model.term_penalty_}
@@ -281,7 +281,7 @@ plot_explanation(rounder, applicant)
 
 fixed = ["age", "region", "work", "income", "savings"]
 for kept in (fixed, [*fixed, "rent"]):
-    nearest = rounder.counterfactuals(applicant, target="repaid", fixed=kept)[0]
+    nearest = counterfactuals(rounder, applicant, target="repaid", fixed=kept)[0]
     print({name: f"{a:.0f} -> {b:.0f}" for name, (a, b) in nearest.changes.items()})
 
 # %%

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 from evotree import EvoTreeClassifier
+from evotree.inspection import counterfactuals, shap_values
 from evotree.plotting import plot_explanation, plot_importances, plot_tree
 
 people, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -38,7 +39,7 @@ plot_explanation(model, person)
 # %%
 # Shapley values say what each column adds to the probability of ``fast``, against other rows.
 
-values = model.shap_values(person, people.iloc[::10]).values[0, :, 0]
+values = shap_values(model, person, people.iloc[::10]).values[0, :, 0]
 for name, value in zip(people.columns, values, strict=True):
     print(f"{name:<18} {value:+.3f}")
 
@@ -48,7 +49,7 @@ for name, value in zip(people.columns, values, strict=True):
 
 other = "slow" if model.predict(person)[0] == "fast" else "fast"
 for norm in ("l1", "count"):
-    nearest = model.counterfactuals(person, target=other, norm=norm, fixed=["age"])[0]
+    nearest = counterfactuals(model, person, target=other, norm=norm, fixed=["age"])[0]
     for name, (before, after) in nearest.changes.items():
         print(f"{norm:<6} {name}: {before:.4g} -> {after:.4g}")
 

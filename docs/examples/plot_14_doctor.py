@@ -18,8 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from evotree import Evolution, EvoTreeClassifier
 from evotree.export import export_text
-from evotree.inspection.comparison import compare_models
-from evotree.inspection.stability import stability
+from evotree.inspection import compare_models, stability
 from evotree.plotting import plot_stability, plot_tree
 from evotree.report import report
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from evotree import EvoTreeClassifier
 from evotree.export import export_text
-from evotree.inspection.comparison import compare_models, compare_rows
+from evotree.inspection import compare_models, compare_rows
 from evotree.operators.constraints import violations
 from evotree.plotting import plot_tree
 

@@ -27,7 +27,7 @@ from evotree.engine.config import Checkpoint
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
 from evotree.files import check_writable
 from evotree.fitness.base import check_costs
-from evotree.inspection.front import CHOSEN, check_rule
+from evotree.front import CHOSEN, check_rule
 from evotree.model_file import (
     Model,
     figures_text,

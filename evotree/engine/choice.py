@@ -616,7 +616,7 @@ def choice_columns(
     penalties: Sequence[Any],
     winner: Candidate,
 ) -> dict[str, np.ndarray]:
-    """Return the columns of `evotree.inspection.choice.TreeChoice`."""
+    """Return the columns of `evotree.front.TreeChoice`."""
     none = Penalties(np.nan, np.nan)
     pairs = [none if one.at is None else penalties[one.at] for one in table.candidates]
     models = [one.strength for one in table.candidates]

@@ -28,7 +28,7 @@ from deap import base, tools
 from evotree._jit import compile_seconds
 from evotree.dataset import Dataset
 from evotree.fitness.base import FitnessQualityComplexity
-from evotree.inspection.front import (
+from evotree.front import (
     MAX_MEMBERS,
     front_table,
     has_own_objectives,

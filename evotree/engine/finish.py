@@ -23,10 +23,10 @@ from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_ro
 from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large
 from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.probabilities import Strength
-from evotree.inspection.choice import TreeChoice
-from evotree.inspection.front import (
+from evotree.front import (
     FittedFront,
     FrontTree,
+    TreeChoice,
     own_scores,
     undominated,
 )

@@ -33,7 +33,7 @@ from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.fitness.objectives import as_actions
-from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
+from evotree.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.log import log_end
 from evotree.operators import variation as selection
 from evotree.operators.initialization.population import Breeder, is_seeder, split_init

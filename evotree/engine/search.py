@@ -66,8 +66,7 @@ from evotree.engine.state import (
     settings_of,
     warn_of_a_fresh_start,
 )
-from evotree.inspection.choice import TreeChoice
-from evotree.inspection.front import FrontTree
+from evotree.front import FrontTree, TreeChoice
 from evotree.log import Progress, log_begin, log_end
 from evotree.operators.constraints import repair
 from evotree.operators.initialization.logistic import LOGISTIC

@@ -19,7 +19,6 @@ in microarray experiments. Statistical Applications in Genetics and Molecular Bi
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -48,26 +47,12 @@ from evotree.estimators.rows import (
     lazy_on_collections,
 )
 from evotree.fitness.probabilities import fit_soft_sides
-from evotree.fitted import FitArguments, Fitted, TrainingRows, summarize, used_features
-from evotree.inspection.counterfactuals import (
-    NORMS,
-    Counterfactual,
-    PointLimits,
-    Space,
-    cell,
-    explain_failure,
-    goals_of_class,
-    goals_of_interval,
-    nearest_points,
-)
-from evotree.inspection.importances import importances
-from evotree.inspection.paths import Explanation, explain
-from evotree.inspection.shapley import ShapValues, shap_values
+from evotree.fitted import FitArguments, Fitted, TrainingRows, summarize
+from evotree.importances import importances
 from evotree.leaf_models import class_probabilities
-from evotree.schema import NumericColumn, text_of
+from evotree.paths import Explanation, explain
 from evotree.texts import notebook_html
 from evotree.tree import ObliqueTree, SoftSides
-from evotree.words import check_whole
 
 # Degrees of freedom that each leaf takes from all others.
 _BORROWED_DEGREES = 5.0
@@ -104,7 +89,7 @@ SHARED["ONE_TREE"] = f"""{SHARED["READS"]}
     feature_importances_ : ndarray of shape (`n_features_in_`,)
         Shares that the columns have in lowering the impurity.
     training_rows_ : TrainingRows
-        Means and ranges of the training rows, which `explain` and `counterfactuals` take."""
+        Means and ranges of the training rows, for `explain` and counterfactuals."""
 
 
 class TreeEstimator(RowEncoder):
@@ -233,206 +218,17 @@ class TreeEstimator(RowEncoder):
         )
         return pd.Series(shares, list(schema.names), name=kind) if named else shares
 
-    def _of_output(self, output: int | str | None) -> ObliqueTree:
-        """Return the tree that predicts one of several outputs alone."""
-        check_is_fitted(self)
-        names = self.tree_.output_names
-        if names is None and output is None:
-            return self.tree_
-        if names is None:
-            raise ValueError(f"output={output!r}: the tree has one; allowed is None.")
-        if isinstance(output, str) and output in names:
-            return self.tree_.of_output(names.index(output))
-        if isinstance(output, Integral) and 0 <= int(output) < len(names):
-            return self.tree_.of_output(int(output))
-        raise ValueError(
-            f"output={output!r}: allowed are {', '.join(map(repr, names))}, and positions from "
-            f"0 to {len(names) - 1}."
-        )
-
     def explain(self, X: Any, output: int | str | None = None) -> Explanation:
         """Explain how rows reach their leaves.
 
         Returns ``terms``, a table of what each term adds to each decision on the path of each row,
         and to what the linear model of its leaf says, and ``rows``, which says how near each row is
         another decision, and which of its values no training row came near
-        (`evotree.inspection.paths.Explanation`). `output` says, by position or name, which of
+        (`evotree.paths.Explanation`). `output` says, by position or name, which of
         several outputs is explained; None is for a tree of one.
         """
-        tree = self._of_output(output)
-        return explain(replace(self.fitted_, tree=tree), self._features(X))
-
-    def shap_values(
-        self,
-        X: Any,
-        background: Any,
-        *,
-        n_permutations: int = 100,
-        random_state: Any = None,
-    ) -> ShapValues:
-        """Return what each column adds to the prediction of each row, against a background.
-
-        Interventional Shapley values, for `predict` of a regressor and `predict_proba` of a
-        classifier (`evotree.inspection.shapley.ShapValues`). They are exact if the tree uses at
-        most 12 columns, which takes 2**12 predictions for each row and each background row; else
-        orders of the columns are sampled.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_columns)
-            Rows to explain.
-        background : array-like of shape (n_background, n_columns)
-            Rows to compare with, such as a hundred training rows.
-        n_permutations : int, at least 2, default=100
-            Number of sampled orders.
-        random_state : int, RandomState, Generator or None, default=None
-            Source of the sampled orders.
-        """
-        return shap_values(
-            self._predict_encoded,
-            self._features(X),
-            self._features(background),
-            self.fitted_.schema,
-            np.array(used_features([self.fitted_]), dtype=np.intp),
-            n_permutations=n_permutations,
-            random_state=random_state,
-        )
-
-    def counterfactuals(
-        self,
-        x: Any,
-        target: Any = None,
-        *,
-        norm: str = "l1",
-        costs: Any = None,
-        bounds: Any = None,
-        integers: Any = None,
-        fixed: Any = None,
-        plausible: bool = True,
-        n_points: int = 1,
-        output: int | str | None = None,
-    ) -> list[Counterfactual]:
-        """Return the nearest points that the tree predicts otherwise, the nearest first.
-
-        That of a row which is predicted so already is itself. A `ValueError` says which constraint
-        forbids any point, or that columns of whole numbers and categories are too many; a
-        `RuntimeWarning` names leaves whose points cannot be told from those of another one.
-
-        The distance of a feature is in units of its spread, times the cost of its column. The rows
-        that reach a leaf form a polytope; its nearest point is found exactly, and placed
-        behind the hyperplanes on its way by 1e-5 of the spread of the projection. What is missing
-        in `x` stays missing, and no other cell becomes so; a row has one level of a category.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_columns,) or (1, n_columns)
-            The row.
-        target : class label, tuple of two float or None, default=None
-            The class that the point is to have, None for any but that of `x`; for regression the
-            interval ``(low, high)`` that its prediction is to be in.
-        norm : {"l1", "count"}, default="l1"
-            What is to be small: the sum of the distances of the features, or the number of columns
-            that change, each times its cost; of points with the same number the nearest by
-            ``"l1"`` is taken.
-        costs : mapping or sequence of float, optional
-            Factors above 0, by names or positions of columns, or one for each column.
-        bounds : mapping, optional
-            ``(low, high)`` by names or positions of columns of numbers; None is no bound.
-        integers : sequence of str or int, optional
-            Columns that hold whole numbers, besides those whose type says so.
-        fixed : sequence of str or int, optional
-            Columns that cannot change.
-        plausible : bool, default=True
-            Whether each number stays in the range that it has in the training rows.
-        n_points : int, at least 1, default=1
-            How many points to find at most, each in another leaf.
-        output : int, str or None, default=None
-            Which of several outputs `target` is of, by position or name; None for a tree of one.
-
-        References
-        ----------
-        Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for oblique decision
-        trees: exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
-        """
-        if norm not in NORMS:
-            raise ValueError(
-                f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}."
-            )
-        check_whole("n_points", n_points, 1)
-        row = _one_row(x)
-        point = self._features(row)[0].astype(np.float64)
-        fitted = self.fitted_
-        training = fitted.training
-        assert training is not None
-        limits = PointLimits.of(
-            fitted.schema,
-            costs=costs,
-            bounds=bounds,
-            integers=integers,
-            fixed=fixed,
-            plausible=plausible,
-        )
-        tree = self._of_output(output)
-        goals = (
-            goals_of_class(tree, point, fitted.classes, target)
-            if fitted.classes is not None
-            else goals_of_interval(tree, target)
-        )
-        is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
-
-        def space_of(limits: Any) -> Any:
-            limits = replace(limits, fixed=limits.fixed | is_missing)
-            return Space(tree, training, fitted.schema, point, limits)
-
-        found = nearest_points(space_of(limits), goals, norm, n_points)
-        if not found:
-            raise ValueError(
-                f"target={target!r}: no point within the constraints; "
-                f"{explain_failure(space_of, limits, goals, fitted.schema)}"
-            )
-        return [self._decoded(row, point, *one) for one in found]
-
-    def _decoded(
-        self,
-        row: Any,
-        before: np.ndarray,
-        distance: float,
-        leaf: int,
-        point: np.ndarray,
-    ) -> Counterfactual:
-        """Return a point as a row of a table, with the cells that changed."""
-        is_frame = isinstance(row, pd.DataFrame)
-        changed = (
-            pd.DataFrame(row).copy() if is_frame else pd.DataFrame(np.asarray(row))
-        )
-        changes = {}
-        end = 0
-        for j, column in enumerate(self.columns_):
-            features = slice(end, end + len(column.feature_levels))
-            end = features.stop
-            if (before[features] == point[features]).all():
-                continue
-            after = cell(column, point[features])
-            # Of a level that no training row had, the features know nothing.
-            changes[column.name] = (
-                cell(column, before[features])
-                if isinstance(column, NumericColumn)
-                else text_of(changed.iloc[0, j]),
-                after,
-            )
-            kind: Any = type(after) if isinstance(after, int | float) else object
-            if kind in (int, bool) and changed.dtypes.iloc[j].kind in "biu":
-                kind = changed.dtypes.iloc[j]
-            changed[changed.columns[j]] = pd.Series(
-                [after], index=changed.index, dtype=kind
-            )
-        return Counterfactual(
-            changed if is_frame else changed.to_numpy(), changes, distance, leaf, point
-        )
-
-    def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
-        """Return what encoded rows are predicted, of shape (n_rows, n_outputs)."""
-        return self.tree_.predict_value(rows)
+        rows = self._features(X)  # first: it says so where there is no model
+        return explain(self.fitted_.of_output(output), rows)
 
 
 class TreeClassifier(ClassReader, TreeEstimator):
@@ -480,10 +276,7 @@ class TreeClassifier(ClassReader, TreeEstimator):
         `evotree.tree.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
         that it reaches. The class that `predict` returns has the largest one.
         """
-        return self._predict_encoded(self._features(X))
-
-    def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
-        """Return the probabilities of encoded rows."""
+        rows = self._features(X)  # first: it says so where there is no model
         return class_probabilities(self.tree_, self.probabilities_, rows)
 
 
@@ -707,13 +500,3 @@ def conformal_width(
         )
     at = np.minimum((mass < least).sum(axis=0), len(scores) - 1)
     return scores[at] if scores.ndim == 1 else scores[at, np.arange(scores.shape[1])]
-
-
-def _one_row(x: Any) -> Any:
-    """Return one row as a table or array of two dimensions."""
-    if isinstance(x, pd.Series):
-        return x.to_frame().T
-    row = x if hasattr(x, "columns") else np.atleast_2d(np.asarray(x))
-    if row.shape[0] != 1 or len(row.shape) != 2:
-        raise ValueError(f"x has shape {np.shape(x)}: allowed is one row.")
-    return row if isinstance(row, np.ndarray | pd.DataFrame) else row.to_pandas()

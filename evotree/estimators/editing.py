@@ -18,7 +18,7 @@ from evotree.engine.toolbox import feature_bound
 from evotree.estimators.rows import Beside
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitted import Fitted
-from evotree.inspection.front import FrontTree
+from evotree.front import FrontTree
 from evotree.operators.constraints import Held
 from evotree.operators.losses import quality_on
 from evotree.operators.pruning import kept_nodes, prune_tree

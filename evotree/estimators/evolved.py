@@ -40,7 +40,7 @@ from evotree.estimators.warmup import compiling_beside
 from evotree.fitness.base import FeatureCosts, check_costs
 from evotree.fitness.objectives import ExpectedCost
 from evotree.fitted import Fitted
-from evotree.inspection.front import CHOSEN, select
+from evotree.front import CHOSEN, select
 from evotree.log import Progress
 from evotree.operators.losses import quality_on
 from evotree.parallel import one_blas_thread
@@ -152,7 +152,7 @@ _ATTRIBUTES = """Attributes
     regularization_ : Regularization
         The regularization, with the noise that ``"auto"`` stands for.
     choice_ : TreeChoice or None
-        What cross-validation compared, and what it chose (`evotree.inspection.TreeChoice`);
+        What cross-validation compared, and what it chose (`evotree.front.TreeChoice`);
         printed, it says so in a line. None where there was nothing to choose, and where a search
         continues another one.
     edit_cost_ : pandas.Series or None

@@ -34,7 +34,7 @@ from evotree.fitness.objectives import (
     PoissonSums,
     ProbabilityScore,
 )
-from evotree.inspection.front import FittedFront, FrontTree
+from evotree.front import FittedFront, FrontTree
 from evotree.log import Progress
 from evotree.operators.constraints import nodes_without
 from evotree.rng import row_keys, seed_from

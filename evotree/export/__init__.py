@@ -6,7 +6,8 @@ a table of the coefficients of linear leaves.
 """
 
 from evotree.export.code import export_c, export_python, export_sql
-from evotree.export.data import (
+from evotree.export.onnx import register_onnx, to_onnx
+from evotree.plain import (
     soft_sides_from_dict,
     soft_sides_to_dict,
     training_rows_from_dict,
@@ -14,7 +15,6 @@ from evotree.export.data import (
     tree_from_dict,
     tree_to_dict,
 )
-from evotree.export.onnx import register_onnx, to_onnx
 from evotree.texts import (
     coefficient_table,
     export_graphviz,

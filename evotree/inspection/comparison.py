@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import stats
 from sklearn.base import is_classifier
 
-from evotree.inspection.paths import explain
+from evotree.paths import explain
 from evotree.tables.frames import read_labels
 
 
@@ -56,8 +56,8 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
         In the units of the columns, but for distances.
     """
     check_model("model", model)
-    tree = model._of_output(None)
     rows = [model.encode(table_of_row(row), bends=True)[:1] for row in (row_a, row_b)]
+    tree = model.fitted_.of_output(None).tree
     classes = model.classes_ if is_classifier(model) else None
     # The models of a leaf speak of one class, that of `row_a`.
     of = None if classes is None else tree.predict_label(rows[0])

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evotree.fitted import used_features
+from evotree.inspection.comparison import check_model
+from evotree.leaf_models import class_probabilities
 from evotree.rng import seed_from
-from evotree.schema import Schema
 from evotree.words import check_whole
 
 MAX_EXACT = 12
@@ -47,24 +49,46 @@ class ShapValues(NamedTuple):
 
 
 def shap_values(
-    predict: Callable[[np.ndarray], np.ndarray],
-    X: np.ndarray,
-    background: np.ndarray,
-    schema: Schema,
-    used: np.ndarray,
+    model: Any,
+    X: Any,
+    background: Any,
     *,
     n_permutations: int = 100,
     random_state: Any = None,
 ) -> ShapValues:
-    """Return the Shapley values of rows against a background.
+    """Return what each column adds to the prediction of each row, against a background.
 
-    The worth of a set of columns is the mean prediction of the background rows after these columns
-    were set to those of the row. Features made of one column go together. With at most 12 columns
-    in use all subsets are enumerated; else orders of the columns are sampled.
+    Interventional Shapley values, for `predict` of a regressor and the probabilities of the tree of
+    a classifier: the worth of a set of columns is the mean prediction of the background rows after
+    these columns were set to those of the row. Features made of one column go together. They are
+    exact if the tree uses at most 12 columns, which takes 2**12 predictions for each row and each
+    background row; else orders of the columns are sampled.
+
+    Parameters
+    ----------
+    model : fitted estimator of one tree
+        It stays as it is.
+    X : array-like of shape (n_samples, n_columns)
+        Rows to explain.
+    background : array-like of shape (n_background, n_columns)
+        Rows to compare with, such as a hundred training rows.
+    n_permutations : int, at least 2, default=100
+        Number of sampled orders.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the sampled orders.
+
+    Returns
+    -------
+    ShapValues
+        In the units of the target, or of probabilities.
     """
+    check_model("model", model)
     check_whole("n_permutations", n_permutations, 2)
+    X, background = (model.encode(rows, bends=True) for rows in (X, background))
+    fitted, schema = model.fitted_, model.fitted_.schema
+    predict = partial(class_probabilities, fitted.tree, fitted.sides)
     column_of = schema.column_of
-    players = np.unique(column_of[used])
+    players = np.unique(column_of[used_features([fitted])])
     features = [np.flatnonzero(column_of == player) for player in players]
     base, n = predict(background).mean(axis=0), len(players)
     values = np.zeros((len(X), len(schema), len(base)))

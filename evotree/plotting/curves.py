@@ -17,8 +17,7 @@ from matplotlib.ticker import (
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import ORIGIN, REFINEMENT, ParetoFront, to_frame
-from evotree.inspection.choice import TreeChoice
-from evotree.inspection.front import FittedFront, held_out_quality, select
+from evotree.front import FittedFront, TreeChoice, held_out_quality, select
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -380,7 +379,7 @@ def plot_pareto(
     held_out : Dataset, optional
         Rows that the trees were not made on, in the same units.
     selected : str or ObliqueTree, optional
-        The tree to be marked: a rule of `evotree.inspection.front.select` that looks at the rows
+        The tree to be marked: a rule of `evotree.front.select` that looks at the rows
         held out or at a bound, or a tree, of whose complexity the member is marked; by default
         the ``tree_`` of an estimator.
     ax : matplotlib Axes, optional
@@ -477,7 +476,7 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     choice_or_estimator : TreeChoice, or what carries one as ``choice_``
-        The candidates, as `evotree.inspection.choice.TreeChoice` has them.
+        The candidates, as `evotree.front.TreeChoice` has them.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """

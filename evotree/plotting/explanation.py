@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evotree.inspection.comparison import table_of_row
-from evotree.inspection.paths import Explanation
+from evotree.paths import Explanation
 from evotree.plotting.style import (
     INK,
     PALETTE,

@@ -20,7 +20,7 @@ from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
 from evotree.fitted import Fitted, fitted_of, tree_of
-from evotree.inspection.importances import importances
+from evotree.importances import importances
 from evotree.plotting.curves import axis_positions, plot_learning_curve, records_of
 from evotree.plotting.style import (
     INK,
@@ -715,7 +715,7 @@ def plot_evolution(
 
     There is a picture for each tree that became the best. Of more than two features, the two are
     shown that have the most influence in the last tree
-    (`evotree.inspection.importances.importances`), and the regions are those where all others have
+    (`evotree.importances.importances`), and the regions are those where all others have
     their medians.
 
     Parameters

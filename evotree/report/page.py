@@ -32,7 +32,7 @@ from evotree.fitted import (
     summarize,
     uncorrelated_spreads,
 )
-from evotree.inspection.importances import importances
+from evotree.importances import importances
 from evotree.leaf_models import class_probabilities
 from evotree.plotting.curves import cumulated
 from evotree.plotting.shapes import column_lines
@@ -861,7 +861,7 @@ def report(
     y : array-like of shape (n_samples,), optional
         Their labels or targets; times as `EvoTreeSurvival.fit` takes them.
     stability : Stability, optional
-        Of `evotree.inspection.stability.stability`, for a line about it.
+        Of `evotree.inspection.stability`, for a line about it.
     """
     if isinstance(model, Subject):
         return Report(collect(model, X, y))

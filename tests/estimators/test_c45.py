@@ -1,5 +1,7 @@
 """The preset C4.5 against a plain-Python twin, the examples of the book, and what it promises."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from evotree.export import (
     export_text,
     to_onnx,
 )
+from evotree.leaf_models import class_probabilities
 from evotree.operators.pruning import added_errors, normal_deviation
 from evotree.operators.splitters.base import C45
 from evotree.operators.splitters.linear_machine import LinearMachine
@@ -117,11 +120,10 @@ def test_complete_rows_are_predicted_by_the_tree(probability):
         holes, y
     )
     np.testing.assert_array_equal(model.predict(X), model.tree_.labels[model.apply(X)])
-    of_tree = model._predict_encoded(model.encode(X))
+    predict = partial(class_probabilities, model.tree_, model.probabilities_)
+    of_tree = predict(model.encode(X))
     np.testing.assert_array_equal(model.predict_proba(X), of_tree)
-    assert (
-        model.predict_proba(holes) != model._predict_encoded(model.encode(holes))
-    ).any()
+    assert (model.predict_proba(holes) != predict(model.encode(holes))).any()
 
 
 def test_categories_are_not_shared():

@@ -15,7 +15,7 @@ from evotree.engine.finish import scores_on
 from evotree.estimators.editing import finisher_of
 from evotree.estimators.rows import Beside
 from evotree.fitted import fitted_of
-from evotree.inspection.front import FrontTree
+from evotree.front import FrontTree
 from tests.quick_models import brief, outputs
 
 ARRAYS = (

@@ -17,6 +17,7 @@ from evotree.engine.choice import Candidate, Table, Trial
 from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import compose
 from evotree.fitness.probabilities import path_of_models
+from evotree.inspection import counterfactuals
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.quick_models import BRIEF, FREE, evolved
@@ -298,7 +299,7 @@ def test_counterfactuals_reach_rates_of_log_linear_leaves(fitted):
     X, _, _ = log_linear(800, 0)
     row = X[[int(fitted.predict(X).argmax())]]
     half = 0.5 * fitted.predict(row)[0]
-    point = fitted.counterfactuals(row, (0.0, half))[0]
+    point = counterfactuals(fitted, row, (0.0, half))[0]
     assert fitted.predict(point.row)[0] <= half
     assert half - fitted.predict(point.row)[0] < 0.5 * half
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
-from evotree.inspection.stability import stability
+from evotree.inspection import stability
 from tests.quick_models import brief
 
 RNG = np.random.default_rng(0)

@@ -39,7 +39,7 @@ from evotree.engine import problem
 from evotree.engine.populations import GrowingSample, own_streams
 from evotree.estimators.base import conformal_width
 from evotree.estimators.rows import Beside
-from evotree.inspection.stability import stability
+from evotree.inspection import stability
 from evotree.operators import pruning
 from evotree.operators.initialization import forest, growth
 from evotree.operators.losses import loss_moments, mean_and_error

@@ -22,6 +22,7 @@ from evotree.engine.choice import LARGE_ERRORS
 from evotree.fitness import probabilities
 from evotree.fitness.linear_leaves import is_too_large
 from evotree.fitness.probabilities import COSTS, HALVINGS, fit_scores, path_of_models
+from evotree.inspection import counterfactuals
 from evotree.leaf_models import ClassModels
 from tests.quick_models import FREE, evolved
 
@@ -198,7 +199,7 @@ def test_contributions_add_up_to_the_score_that_decides(fitted):
 @pytest.mark.parametrize("norm", ["l1", "count"])
 def test_counterfactuals_are_the_nearest_points_of_the_other_class(fitted, norm):
     model, X, _ = fitted
-    (point,) = model.counterfactuals(X[0], norm=norm)
+    (point,) = counterfactuals(model, X[0], norm=norm)
     assert model.predict(point.row)[0] != model.predict(X[:1])[0]
     nearer = X[:1] + 0.9 * (point.row - X[:1])
     assert model.predict(nearer)[0] == model.predict(X[:1])[0]

@@ -14,6 +14,7 @@ from sklearn.model_selection import cross_val_score
 from evotree import EvoTreeSurvival, load_model, save_model
 from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
 from evotree.export import export_python, export_text
+from evotree.inspection import counterfactuals
 from evotree.plotting import plot_survival, plot_tree
 from evotree.report import report
 from evotree.report.page import MAX_SURVIVAL_STEPS
@@ -321,7 +322,7 @@ def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
     assert f"{int(y[:, 0].sum())} events of {len(X)} rows" in pruned.leaf_notes_[0]
     assert model.refit(X, y).score(X, y) > 0.5
     assert model.select_tree("simplest", X, y).score(X, y) >= 0.5
-    point = model.counterfactuals(X[model.predict(X).argmax()], (0.0, 1.0))[0]
+    point = counterfactuals(model, X[model.predict(X).argmax()], (0.0, 1.0))[0]
     assert model.predict(point.row)[0] <= 1.0
     assert model.explain(X).rows.prediction.tolist() == model.predict(X).tolist()
     plot_tree(model)

@@ -11,8 +11,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTreeClassifier
 from evotree.fitted import fitted_of
-from evotree.inspection.comparison import compare_models, compare_rows
-from evotree.inspection.stability import stability
+from evotree.inspection import (
+    compare_models,
+    compare_rows,
+    counterfactuals,
+    shap_values,
+    stability,
+)
 from tests.quick_models import brief
 
 X, Y = load_wine(return_X_y=True, as_frame=True)
@@ -118,8 +123,8 @@ def test_what_is_no_estimator_of_one_tree_is_refused_by_name(name, call, wrong):
         lambda one: compare_models(MODEL, one, X, Y),
         lambda one: compare_rows(one, X[:1], X[1:2]),
         lambda one: one.explain(X),
-        lambda one: one.counterfactuals(X[:1]),
-        lambda one: one.shap_values(X, X),
+        lambda one: counterfactuals(one, X[:1]),
+        lambda one: shap_values(one, X, X),
     ],
 )
 def test_what_is_not_fitted_says_so(call):

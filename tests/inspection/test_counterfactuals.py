@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.fitted import summarize
-from evotree.inspection import counterfactuals as nearest
-from evotree.inspection.counterfactuals import Steps, fewest, shortest_l1
+from evotree.inspection import counterfactuals, nearest
+from evotree.inspection.nearest import Steps, fewest, shortest_l1
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tables.columns import encode
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
@@ -38,7 +38,7 @@ def lengths(points, x, spread, costs, column_of, norm):
 def found_or_none(model, x, target, **limits):
     """Return the nearest point, None where there is none."""
     try:
-        return model.counterfactuals(x, target, **limits)[0]
+        return counterfactuals(model, x, target, **limits)[0]
     except ValueError as error:
         assert "no point within" in str(error) or "no leaf of the tree" in str(error)
         return None
@@ -183,11 +183,11 @@ def test_several_points_are_the_nearest_of_different_leaves():
     points = grid(SIDES, SIDES, SIDES).astype(float)
     model = estimator_of(random_tree(np.random.default_rng(3), 3), points)
     label = model.predict(points)[62]
-    several = model.counterfactuals(points[62], n_points=20)
+    several = counterfactuals(model, points[62], n_points=20)
     assert len({point.leaf for point in several}) == len(several) > 1
     distances = [point.distance for point in several]
     assert distances == sorted(distances)
-    assert distances[0] == model.counterfactuals(points[62])[0].distance
+    assert distances[0] == counterfactuals(model, points[62])[0].distance
     assert all(model.predict(point.row)[0] != label for point in several)
 
 
@@ -196,7 +196,7 @@ def test_a_row_that_is_so_already_stays_as_it_is():
     model = estimator_of(random_tree(np.random.default_rng(0), 2), points)
     for x in points:  # many lie on a hyperplane
         for norm in NORMS:
-            one = model.counterfactuals(x, model.predict(x[None])[0], norm=norm)[0]
+            one = counterfactuals(model, x, model.predict(x[None])[0], norm=norm)[0]
             assert (one.distance, one.changes) == (0.0, {})
             np.testing.assert_array_equal(one.row, x[None])
 
@@ -207,12 +207,12 @@ def test_missing_cells_stay_as_they_are_where_none_was_in_training():
     schema = Schema((NumericColumn("x0", 0.5), NumericColumn("x1", 0.0)))
     model.fitted_ = replace(model.fitted_, schema=schema)
     for norm in NORMS:
-        one = model.counterfactuals([np.nan, 1.0], "b", norm=norm, integers=["x0"])[0]
+        one = counterfactuals(model, [np.nan, 1.0], "b", norm=norm, integers=["x0"])[0]
         assert set(one.changes) == {"x1"} and one.point[0] == 0.5
         assert np.isnan(one.row[0, 0]) and model.predict(one.row)[0] == "b"
     model.tree_.weights[0] = [1.0, 0.0]
     with pytest.raises(ValueError, match="missing cells that stay so"):
-        model.counterfactuals([np.nan, 1.0], "b")
+        counterfactuals(model, [np.nan, 1.0], "b")
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
@@ -232,7 +232,7 @@ def test_a_leaf_that_rounding_leaves_out_is_named():
     model = stump(points, [1.0, 0.0], 1e15 + 1.0)
     left_out = pytest.warns(RuntimeWarning, match="leaf 2 is left out.* than it is")
     with left_out, pytest.raises(ValueError, match="no point within"):
-        model.counterfactuals(points[0], "b")
+        counterfactuals(model, points[0], "b")
 
 
 def stump(points, weights, threshold):
@@ -273,10 +273,10 @@ def test_the_message_says_what_forbids_a_point(weight, threshold, limits, messag
     model = stump(grid(SIDES, SIDES).astype(float), [weight, 0.0], threshold)
     x = np.array([1.0, 1.0])
     with pytest.raises(ValueError, match=message):
-        model.counterfactuals(x, **{"target": "b"} | limits)
+        counterfactuals(model, x, **{"target": "b"} | limits)
     if "plausible" in message:
         assert (
-            model.predict(model.counterfactuals(x, "b", plausible=False)[0].row) == "b"
+            model.predict(counterfactuals(model, x, "b", plausible=False)[0].row) == "b"
         )
 
 
@@ -301,7 +301,7 @@ def test_the_message_says_what_forbids_a_point(weight, threshold, limits, messag
 def test_bad_input_is_refused(limits, message):
     model = stump(grid(SIDES, SIDES).astype(float), [1.0, 0.0], 2.0)
     with pytest.raises(ValueError, match=message):
-        model.counterfactuals([1.0, 1.5], **{"target": "b"} | limits)
+        counterfactuals(model, [1.0, 1.5], **{"target": "b"} | limits)
 
 
 @pytest.mark.parametrize("target", [None, 1.0, (2.0, 1.0), ("a", "b"), (1e6, 1e7)])
@@ -309,9 +309,9 @@ def test_bad_intervals_are_refused(target):
     points = grid(SIDES, SIDES).astype(float)
     model = estimator_of(random_tree(np.random.default_rng(0), 2, lines=True), points)
     with pytest.raises(ValueError, match=r"allowed is an interval|they predict from"):
-        model.counterfactuals(points[0], target)
+        counterfactuals(model, points[0], target)
     with pytest.raises(ValueError, match="allowed is one row"):
-        model.counterfactuals(points, (0.0, 1.0))
+        counterfactuals(model, points, (0.0, 1.0))
 
 
 @pytest.mark.parametrize("seed", range(4))

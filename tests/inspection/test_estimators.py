@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectFromModel
 
 from evotree import TAOClassifier
+from evotree.inspection import counterfactuals, shap_values
 from evotree.leaf_models import OutputModels
 from evotree.tree import SoftSides
 from tests.inspection.random_trees import estimator_of, random_tree
@@ -47,14 +48,14 @@ def test_every_estimator_explains_and_finds_counterfactuals(model):
     terms, of_rows = fitted.explain(X)
     assert terms.notna().all(axis=None) and not of_rows.outside.map(len).any()
     assert of_rows.prediction.tolist() == fitted.predict(X).tolist()
-    found = fitted.shap_values(X[:2], X[::15], n_permutations=2, random_state=0)
+    found = shap_values(fitted, X[:2], X[::15], n_permutations=2, random_state=0)
     total = found.values.sum(axis=1) + found.base
     np.testing.assert_allclose(total, outputs(fitted, X[:2]), atol=1e-9)
     predicted = fitted.predict(X)
     target = None if is_classifier(model) else (np.quantile(predicted, 0.9), np.inf)
     row = X[predicted.argmin()]
     for norm in ("l1", "count"):
-        one = fitted.counterfactuals(row, target, norm=norm)[0]
+        one = counterfactuals(fitted, row, target, norm=norm)[0]
         after = fitted.predict(one.row)[0]
         assert after != predicted.min() if target is None else after >= target[0]
         assert one.leaf == fitted.apply(one.row)[0] and one.changes
@@ -69,10 +70,10 @@ def test_tables_with_categories_and_missing_values():
     assert model.feature_importances_.shape == (3,)
     kept = SelectFromModel(clone(model), max_features=1).fit(table, y)
     assert kept.get_support().sum() <= 1 and len(kept.get_support()) == 3
-    assert model.shap_values(table.head(2), table.head(10)).values.shape == (2, 3, 3)
+    assert shap_values(model, table.head(2), table.head(10)).values.shape == (2, 3, 3)
     assert set(model.explain(table).terms.feature) <= set(model.feature_names_)
     for at in (0, 1):  # the first has no age
-        one = model.counterfactuals(table.iloc[[at]], bounds={"size": (-1, 1)})[0]
+        one = counterfactuals(model, table.iloc[[at]], bounds={"size": (-1, 1)})[0]
         assert model.predict(one.row)[0] != model.predict(table.iloc[[at]])[0]
         assert one.row["kind"].isin(["p", "q", "r"]).all()
         assert ("age" in one.changes) <= (at == 1)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.inspection.importances import importances
+from evotree.importances import importances
 from evotree.schema import CategoricalColumn, NumericColumn
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 

@@ -12,9 +12,14 @@ from sklearn.datasets import load_iris
 from evotree import Dataset, ScoredProblem, SearchConfig, search_scores
 from evotree.engine.evolution import Run, evolve
 from evotree.engine.toolbox import make_toolbox
-from evotree.inspection.choice import TreeChoice
-from evotree.inspection.comparison import compare_models, compare_rows
-from evotree.inspection.stability import stability
+from evotree.front import TreeChoice
+from evotree.inspection import (
+    compare_models,
+    compare_rows,
+    counterfactuals,
+    shap_values,
+    stability,
+)
 from evotree.policy import Environment, Policy
 from tests.quick_models import brief
 
@@ -51,9 +56,9 @@ RESULTS = {
         lambda: stability(MODEL, X, Y, n=2, random_state=0),
         "2 refits: score",
     ),
-    "Counterfactual": (lambda: MODEL.counterfactuals(X.iloc[0])[0], " -> "),
+    "Counterfactual": (lambda: counterfactuals(MODEL, X.iloc[0])[0], " -> "),
     "ShapValues": (
-        lambda: MODEL.shap_values(X, X.iloc[::20]),
+        lambda: shap_values(MODEL, X, X.iloc[::20]),
         "150 rows, 4 columns, 3",
     ),
     "Run": (a_run, "8 individuals: generation 2"),

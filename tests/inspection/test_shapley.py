@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.inspection import shapley
+from evotree.inspection import shap_values, shapley
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tables.columns import encode
 from tests.inspection.random_trees import estimator_of, random_tree
@@ -49,7 +49,7 @@ def test_values_are_those_of_the_definition(seed, lines):
     tree = random_tree(random, 6, lines=lines)
     model = estimator_of(tree, encode(COLUMNS, table(random, 50)), COLUMNS)
     predict = model.predict if lines else model.predict_proba
-    found = model.shap_values(rows, background)
+    found = shap_values(model, rows, background)
     for i in range(len(rows)):
         expected = by_definition(predict, rows.iloc[[i]], background)
         np.testing.assert_allclose(found.values[i], expected, atol=1e-12)
@@ -62,10 +62,10 @@ def test_samples_are_as_exact_as_they_say(seed, monkeypatch):
     random = np.random.default_rng(seed)
     X = random.normal(2.0, 2.0, size=(60, 6))
     model = estimator_of(random_tree(random, 6, lines=True), X)
-    exact = model.shap_values(X[:3], X[3:20])
+    exact = shap_values(model, X[:3], X[3:20])
     monkeypatch.setattr(shapley, "MAX_EXACT", 0)
-    sampled = model.shap_values(X[:3], X[3:20], n_permutations=200, random_state=seed)
-    again = model.shap_values(X[:3], X[3:20], n_permutations=200, random_state=seed)
+    sampled = shap_values(model, X[:3], X[3:20], n_permutations=200, random_state=seed)
+    again = shap_values(model, X[:3], X[3:20], n_permutations=200, random_state=seed)
     np.testing.assert_array_equal(sampled.values, again.values)
     away = np.abs(sampled.values - exact.values)
     assert (away <= 4.5 * sampled.standard_errors + 1e-12).all()
@@ -79,4 +79,4 @@ def test_bad_numbers_are_refused(number):
     X = np.zeros((3, 2))
     model = estimator_of(random_tree(np.random.default_rng(0), 2), X)
     with pytest.raises(ValueError, match="n_permutations"):
-        model.shap_values(X, X, n_permutations=number)
+        shap_values(model, X, X, n_permutations=number)

@@ -14,7 +14,8 @@ from evotree import (
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
 )
-from evotree.inspection.stability import _lost_order, stability
+from evotree.inspection import stability
+from evotree.inspection.refits import _lost_order
 from evotree.plotting import plot_stability
 from evotree.survival import Times, concordance
 from tests.quick_models import BRIEF, brief, evolved, seen_until

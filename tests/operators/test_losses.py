@@ -18,7 +18,7 @@ from evotree import EvoTreeClassifier, EvoTreeRegressor, Quantile
 from evotree.dataset import EXPOSURE
 from evotree.fitness.leaves import LEAST_MEAN
 from evotree.fitness.probabilities import LEAST, fit_soft_sides
-from evotree.inspection.front import held_out_quality, select
+from evotree.front import held_out_quality, select
 from evotree.operators.losses import null_loss, quality_on, row_losses
 from tests.quick_models import brief
 

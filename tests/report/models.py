@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from evotree.inspection.front import FrontTree
+from evotree.front import FrontTree
 from evotree.leaf_models import LeafModels
 from evotree.operators.pruning import prune_tree
 from evotree.report import Subject

@@ -23,8 +23,8 @@ from evotree import (
 )
 from evotree.cli.commands import report_of_model
 from evotree.fitted import summarize
-from evotree.inspection.paths import explain
-from evotree.inspection.stability import stability
+from evotree.inspection import stability
+from evotree.paths import explain
 from evotree.plotting import plot_shapes
 from evotree.report import Subject, report
 from evotree.report.page import MAX_TREES_CHARACTERS

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.experiments.experiment import tree_sizes
 from evotree.experiments.protocols import stratified_folds
-from evotree.inspection.front import FrontTree
+from evotree.front import FrontTree
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.methods import trees as made
 from experiments.studies import costs

@@ -20,9 +20,11 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from evotree.fitted import TrainingRows, uncorrelated_spreads
+from evotree.inspection.comparison import check_model
 from evotree.schema import (
     LOG,
     MISSING,
@@ -34,10 +36,11 @@ from evotree.schema import (
     NumericColumn,
     Schema,
     columns_asked,
+    text_of,
 )
 from evotree.tables.frames import by_label
 from evotree.tree import ObliqueTree
-from evotree.words import printable
+from evotree.words import check_whole, printable
 
 MARGINS = (1e-5, 1e-4, 1e-3)
 """How far behind a hyperplane a point is placed, in spreads of the projection; tried in turn."""
@@ -763,3 +766,147 @@ def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
             f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
         )
     return [Goal(leaves, low, high)]
+
+
+# ---- the question -------------------------------------------------------------------------------
+
+
+def counterfactuals(
+    model: Any,
+    x: Any,
+    target: Any = None,
+    *,
+    norm: str = "l1",
+    costs: Any = None,
+    bounds: Any = None,
+    integers: Any = None,
+    fixed: Any = None,
+    plausible: bool = True,
+    n_points: int = 1,
+    output: int | str | None = None,
+) -> list[Counterfactual]:
+    """Return the nearest points that the tree predicts otherwise, the nearest first.
+
+    That of a row which is predicted so already is itself. A `ValueError` says which constraint
+    forbids any point, or that columns of whole numbers and categories are too many; a
+    `RuntimeWarning` names leaves whose points cannot be told from those of another one.
+
+    The distance of a feature is in units of its spread, times the cost of its column. The rows
+    that reach a leaf form a polytope; its nearest point is found exactly, and placed
+    behind the hyperplanes on its way by 1e-5 of the spread of the projection. What is missing
+    in `x` stays missing, and no other cell becomes so; a row has one level of a category.
+
+    Parameters
+    ----------
+    model : fitted estimator of one tree
+        It stays as it is.
+    x : array-like of shape (n_columns,) or (1, n_columns)
+        The row.
+    target : class label, tuple of two float or None, default=None
+        The class that the point is to have, None for any but that of `x`; for regression the
+        interval ``(low, high)`` that its prediction is to be in.
+    norm : {"l1", "count"}, default="l1"
+        What is to be small: the sum of the distances of the features, or the number of columns
+        that change, each times its cost; of points with the same number the nearest by
+        ``"l1"`` is taken.
+    costs : mapping or sequence of float, optional
+        Factors above 0, by names or positions of columns, or one for each column.
+    bounds : mapping, optional
+        ``(low, high)`` by names or positions of columns of numbers; None is no bound.
+    integers : sequence of str or int, optional
+        Columns that hold whole numbers, besides those whose type says so.
+    fixed : sequence of str or int, optional
+        Columns that cannot change.
+    plausible : bool, default=True
+        Whether each number stays in the range that it has in the training rows.
+    n_points : int, at least 1, default=1
+        How many points to find at most, each in another leaf.
+    output : int, str or None, default=None
+        Which of several outputs `target` is of, by position or name; None for a tree of one.
+
+    Returns
+    -------
+    list of Counterfactual
+        With the row, as `predict` takes it, and its cells that changed.
+    """
+    check_model("model", model)
+    if norm not in NORMS:
+        raise ValueError(f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}.")
+    check_whole("n_points", n_points, 1)
+    row = _one_row(x)
+    point = model.encode(row, bends=True)[0].astype(np.float64)
+    fitted = model.fitted_
+    training = fitted.training
+    limits = PointLimits.of(
+        fitted.schema,
+        costs=costs,
+        bounds=bounds,
+        integers=integers,
+        fixed=fixed,
+        plausible=plausible,
+    )
+    tree = fitted.of_output(output).tree
+    goals = (
+        goals_of_class(tree, point, fitted.classes, target)
+        if fitted.classes is not None
+        else goals_of_interval(tree, target)
+    )
+    is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
+
+    def space_of(limits: PointLimits) -> Space:
+        limits = replace(limits, fixed=limits.fixed | is_missing)
+        return Space(tree, training, fitted.schema, point, limits)
+
+    found = nearest_points(space_of(limits), goals, norm, n_points)
+    if not found:
+        raise ValueError(
+            f"target={target!r}: no point within the constraints; "
+            f"{explain_failure(space_of, limits, goals, fitted.schema)}"
+        )
+    return [_decoded(fitted.schema, row, point, *one) for one in found]
+
+
+def _decoded(
+    schema: Schema,
+    row: Any,
+    before: np.ndarray,
+    distance: float,
+    leaf: int,
+    point: np.ndarray,
+) -> Counterfactual:
+    """Return a point as a row of a table, with the cells that changed."""
+    is_frame = isinstance(row, pd.DataFrame)
+    changed = row.copy() if is_frame else pd.DataFrame(row)
+    changes = {}
+    for c, column in enumerate(schema):
+        features = schema.column_of == c
+        features[list(schema.bends)] = False
+        if (before[features] == point[features]).all():
+            continue
+        after = cell(column, point[features])
+        # Of a level that no training row had, the features know nothing.
+        changes[column.name] = (
+            cell(column, before[features])
+            if isinstance(column, NumericColumn)
+            else text_of(changed.iloc[0, c]),
+            after,
+        )
+        kind: Any = type(after) if isinstance(after, int | float) else object
+        if kind in (int, bool) and changed.dtypes.iloc[c].kind in "biu":
+            kind = changed.dtypes.iloc[c]
+        changed[changed.columns[c]] = pd.Series(
+            [after], index=changed.index, dtype=kind
+        )
+    return Counterfactual(
+        changed if is_frame else changed.to_numpy(), changes, distance, leaf, point
+    )
+
+
+def _one_row(x: Any) -> Any:
+    """Return one row as a table or array of two dimensions."""
+    if isinstance(x, pd.Series):
+        return x.to_frame().T
+    row = x if hasattr(x, "columns") else np.atleast_2d(np.asarray(x))
+    if row.shape[0] != 1 or len(row.shape) != 2:
+        raise ValueError(f"x has shape {np.shape(x)}: allowed is one row.")
+    return row if isinstance(row, np.ndarray | pd.DataFrame) else row.to_pandas()
