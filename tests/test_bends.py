@@ -56,6 +56,7 @@ from tests.exported import with_models
 from tests.inspection.random_trees import random_tree
 from tests.languages import LANGUAGES, Case
 from tests.quick_models import brief
+from tests.reference.signs import violations
 from tests.strategies import any_datasets, seeds
 
 KNOTS = st.floats(0.1, 10.0).map(lambda knot: round(knot, 3))
@@ -392,7 +393,7 @@ def test_predictions_rise_with_columns_that_bend(seed, sign, is_classes):
     model = brief(kind, monotonic_cst={"a": sign}, shapes=shapes).fit(X, y)
     assert model.fitted_.schema.bends
     for tree in model.pareto_front_:
-        assert model.objective_.constraint.violations(tree) == []
+        assert violations(tree, model.objective_.constraint.array) == []
     points = rng.uniform(-5.0, 15.0, (2000, 2))
     raised = points.copy()
     raised[:, 0] += rng.exponential(4.0, len(points))

@@ -27,12 +27,12 @@ from sklearn.ensemble import (
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import Parts, Task
-from evotree.operators.constraints import violations
 from evotree.tables.columns import encode, fit_columns
 from experiments.agreement import DATA
 from experiments.methods.chosen import folds_of, pruned_cart
 from experiments.study import Results, Study, StudyProtocol, define, score
 from experiments.tables import cells_table, named, table
+from tests.reference.signs import violations
 
 SIGNS: Mapping[str, Mapping[str, int]] = tomllib.loads(
     (DATA / "signs.toml").read_text("utf-8")
