@@ -20,7 +20,6 @@ from evotree.fitness.linear_leaves import (
 from evotree.fitness.node import Criterion, line_search
 from evotree.fitness.objectives import (
     Accuracy,
-    Actions,
     ConfusionScore,
     ExpectedCost,
     OwnObjective,
@@ -34,8 +33,8 @@ from evotree.fitness.own_criterion import OwnCriterion
 # Losses of classes, where a leaf holds a label; of targets, where it holds a number.
 __all__ = ["Accuracy", "ExpectedCost", "ConfusionScore", "ProbabilityScore"]
 __all__ += ["SquaredLoss", "QuantileLoss", "PoissonLoss"]
-# Scores of whole trees, losses of users, and what every loss has to answer.
-__all__ += ["Actions", "OwnObjective", "Objective"]
+# Losses of users, and what every loss has to answer.
+__all__ += ["OwnObjective", "Objective"]
 # Losses where a leaf holds a model, or several outputs.
 __all__ += ["LinearLeafObjective", "LogisticLeaves", "LogLinearLeaves"]
 __all__ += ["MeansOfOutputs", "LinesOfOutputs"]

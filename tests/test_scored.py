@@ -23,11 +23,10 @@ from evotree import (
     Variation,
     search_scores,
 )
+from evotree.engine.answers import Breeder, as_actions
 from evotree.engine.scored import DEFAULT, Scorer
 from evotree.export import export_graphviz, export_html, export_rules, export_text
-from evotree.fitness.objectives import as_actions
 from evotree.operators.constraints import ShapeLimits
-from evotree.operators.initialization.population import Breeder
 from evotree.operators.structure.splice import make_individual
 from evotree.plotting import plot_tree
 from evotree.rng import make_streams

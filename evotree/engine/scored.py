@@ -22,6 +22,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset, as_numbers
+from evotree.engine.answers import Breeder, as_actions
 from evotree.engine.choice import Choice
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
@@ -32,11 +33,10 @@ from evotree.engine.search import Search, Start
 from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy
-from evotree.fitness.objectives import as_actions
 from evotree.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.log import log_end
 from evotree.operators import variation as selection
-from evotree.operators.initialization.population import Breeder, is_seeder, split_init
+from evotree.operators.initialization.population import is_seeder, split_init
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
 from evotree.parallel import run_tasks
 from evotree.rng import make_streams, seed_from

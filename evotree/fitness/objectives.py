@@ -1,8 +1,7 @@
 """Losses of rows at constant leaves, and the objective composed of a loss, leaves and an order.
 
 Each loss is an objective by itself. A new one is one class here, with its names and what it goes
-with, and its name in `_LOSS_CLASSES`. `Actions` is the objective of leaves that act: of trees
-whose quality a callable says, such as a simulator.
+with, and its name in `_LOSS_CLASSES`.
 """
 
 import inspect
@@ -52,9 +51,8 @@ from evotree.fitness.linear_leaves import (
     lines_asked,
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
-from evotree.leaf_models import LeafModels
 from evotree.survival import TIME, Times
-from evotree.tree import Individual, ObliqueTree
+from evotree.tree import ObliqueTree
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ class ExpectedCost(ClassLoss):
         return table
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
-        """Return a fitted tree with the cheapest labels, whose order is proved."""
+        """Return a fitted tree with the cheapest labels, in order."""
         if self.constraint is None:
             return super().finish(tree, dataset)
         costs = self.cost_matrix(tree.values[0] * dataset.total_weight)[0]
@@ -382,7 +380,7 @@ class _LossOfMeans(TargetLoss):
         return self.predictions(tree)[:, np.newaxis]
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
-        """Return a fitted tree whose values keep the constraint, which is proved."""
+        """Return a fitted tree whose values keep the constraint."""
         constraint = self.constraint
         return tree if constraint is None else constraint.finish(tree, self.prior)
 
@@ -507,7 +505,7 @@ class PoissonLoss(_LossOfRows):
         return cls(prior=float(weight.sum() / (weight @ times.event)))
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
-        """Return a fitted tree with these means; that they are in order is proved."""
+        """Return a fitted tree with these means, in order."""
         if self.prior:
             tree = dataset.refill(tree)  # with the means alone
             weight = np.asarray(tree.weighted_n_node_samples)
@@ -550,131 +548,6 @@ class PoissonSums(TargetLoss):
         losses, whole = self._losses(tree)
         lost = float(losses[tree.subtree_size == 1].sum()) + self.entropy
         return 1.0 - lost / whole
-
-
-_ACTION_DIGITS = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Actions(ClassLoss):
-    """What leaves answer: the objective of trees whose quality is known from outside."""
-
-    # A row of `Individual.answers` is the position of an action; or a place between the bounds, -1
-    # and 1, and the coefficients of a line where there are lines. NaN is no answer yet.
-    n: int  # number of actions; 0 for a number
-    low: float = 0.0
-    high: float = 0.0
-    is_linear: bool = False
-
-    def no_answers(self, n_nodes: int, n_features: int) -> np.ndarray:
-        """Return the answers of a tree whose leaves do not answer yet."""
-        return np.full((n_nodes, 1 + n_features * self.is_linear), np.nan)
-
-    def labels(self, tree: Any) -> np.ndarray:
-        """Return the position of the action of each leaf; 0 at splits."""
-        return np.nan_to_num(tree.answers[:, 0]).astype(np.int64)
-
-    def n_leaf_terms(self, tree: Any) -> int:
-        """Return the number of coefficients of the lines of the leaves."""
-        return int((np.abs(tree.answers[:, 1:]) > 0.0).sum())
-
-    def risk(self, tree: Any) -> np.ndarray:
-        """Return the share of the points that reach each split: bounds take the least of these."""
-        shares: np.ndarray = tree.counts.sum(axis=1) / tree.counts[0].sum()
-        return np.where(tree.subtree_size > 1, shares, 0.0)
-
-    def finished(
-        self,
-        individual: Individual,
-        dataset: Dataset,
-        shorten: Callable[[ObliqueTree], ObliqueTree],
-    ) -> ObliqueTree:
-        """Return a tree over raw features, with numbers of few digits, that answers."""
-        n_nodes, leaf = len(individual), individual.is_leaf
-        if self.n:
-            of_actions = self.labels(individual)[:, np.newaxis] == np.arange(self.n)
-            values = of_actions.astype(float)
-            return shorten(dataset.to_raw(ObliqueTree(*individual.splits, values)))
-        half = 0.5 * (self.high - self.low)
-        places, lines = individual.answers[:, 0], np.zeros(individual.weights.shape)
-        if self.is_linear:
-            coefficients = np.where(leaf[:, np.newaxis], individual.answers[:, 1:], 0.0)
-            lines = _short(half * coefficients / dataset.scale)
-        numbers = np.where(leaf, self.low + half * (places + 1.0), 0.0)
-        numbers = _short(numbers - lines @ dataset.mean)
-        blank = np.zeros((n_nodes, 2))
-        tree = shorten(dataset.to_raw(ObliqueTree(*individual.splits, blank)))
-        tree = tree.predicting(numbers[:, np.newaxis])
-        if not self.is_linear:
-            return tree
-        bounds = (np.full(n_nodes, bound) for bound in (self.low, self.high))
-        return tree.with_models(LeafModels(numbers, lines, *bounds))
-
-    def answers_of(self, tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
-        """Return what the leaves of a finished tree answer."""
-        answers = self.no_answers(len(tree), tree.n_features)
-        leaf, numbers, models = tree.is_leaf, tree.values[:, 0], tree.models
-        if self.n:
-            if (most := tree.labels.max() + 1) > self.n:
-                raise ValueError(
-                    f"init holds a tree of {most} actions: {self.n} there are."
-                )
-            answers[leaf, 0] = tree.labels[leaf]
-            return answers
-        half = 0.5 * (self.high - self.low)
-        answers[leaf, 1:] = 0.0
-        if self.is_linear and isinstance(models, LeafModels):
-            answers[leaf, 1:] = (models.coefficients * dataset.scale / half)[leaf]
-            numbers = models.intercepts + models.coefficients @ dataset.mean
-        places = np.clip((numbers - self.low) / half - 1.0, -1.0, 1.0)
-        answers[leaf, 0] = places[leaf]
-        return answers
-
-    def draw(self, answer: np.ndarray, rng: np.random.Generator) -> None:
-        """Let a leaf answer something else; its row of answers is written."""
-        place, coefficients = answer[0], answer[1:]
-        has_one = not np.isnan(place)
-        if self.n:
-            step = rng.integers(1, self.n) if has_one else rng.integers(self.n)
-            answer[0] = (np.nan_to_num(place) + step) % self.n
-            return
-        answer[0] = rng.uniform(-1.0, 1.0)
-        if has_one and rng.uniform() < 0.5:
-            answer[0] = np.clip(place + 0.3 * rng.normal(), -1.0, 1.0)
-        if self.is_linear and not has_one:
-            coefficients[:] = rng.normal(size=coefficients.size)
-            coefficients *= rng.uniform() < 0.5
-        elif self.is_linear and rng.uniform() < 0.7:  # a coefficient moves, or leaves
-            answer[0] = place
-            j = rng.integers(coefficients.size)
-            step = rng.normal() * 10.0 ** rng.uniform(-2.0, 0.5)
-            leaves = coefficients[j] and rng.uniform() < 0.2
-            coefficients[j] = 0.0 if leaves else coefficients[j] + step
-
-
-def _short(numbers: np.ndarray) -> np.ndarray:
-    """Return numbers of few digits."""
-    return np.array(
-        [float(f"{one:.{_ACTION_DIGITS}g}") for one in numbers.flat]
-    ).reshape(numbers.shape)
-
-
-def as_actions(given: Any, leaves: Any) -> Actions:
-    """Return what leaves may answer, as users say it."""
-    named = isinstance(given, list | tuple) and all(
-        isinstance(one, str) for one in given
-    )
-    n = (len(set(given)) == len(given)) * len(given) if named else given
-    if isinstance(n, int | np.integer) and n >= 2 and leaves != "linear":
-        return Actions(int(n))
-    try:
-        low, high = (float(bound) for bound in given)
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not math.isfinite(high - low) or low >= high:
-        allowed = "2 or more, different names, or two finite bounds, which leaves='linear' needs"
-        raise ValueError(f"actions={given!r}: allowed are {allowed}.")
-    return Actions(0, low, high, leaves == "linear")
 
 
 __all__ = [
