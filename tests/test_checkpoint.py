@@ -161,15 +161,19 @@ CHANGES = {
     "no population": lambda s, _: s["runs"][0].update(population=[]),
     "another generation": lambda s, _: s["runs"][0].update(generation=7),
     "a front that is none": lambda s, _: s["runs"][0]["pareto_front"].reverse(),
-    "a short chapter": lambda s, _: s["runs"][0]["chapters"]["size"].pop(),
-    "a record without a number": lambda s, _: s["runs"][0]["logbook"][1].pop("seconds"),
-    "a list for a number": lambda s, _: s["runs"][0]["logbook"][1].update(nevals=[]),
-    "a record that is none": lambda s, _: s["runs"][0]["logbook"].__setitem__(
+    "a short chapter": lambda s, _: s["runs"][0]["logbook"]["size"].pop(),
+    "a record without a number": lambda s, _: s["runs"][0]["logbook"][""][1].pop(
+        "seconds"
+    ),
+    "a list for a number": lambda s, _: s["runs"][0]["logbook"][""][1].update(
+        nevals=[]
+    ),
+    "a record that is none": lambda s, _: s["runs"][0]["logbook"][""].__setitem__(
         1, [["gen", 1]]
     ),
-    "no mean": islands(lambda r: r["chapters"]["fitness"][0].pop("mean")),
-    "no chapter": islands(lambda r: r["chapters"].pop("quality")),
-    "no gain": lambda s, _: s["runs"][0]["chapters"]["refinement"][3].update(
+    "no mean": islands(lambda r: r["logbook"]["fitness"][0].pop("mean")),
+    "no chapter": islands(lambda r: r["logbook"].pop("quality")),
+    "no gain": lambda s, _: s["runs"][0]["logbook"]["refinement"][3].update(
         tao_gain=None
     ),
     "infinite time": lambda s, _: s["runs"][0].update(seconds=float("inf")),

@@ -31,9 +31,7 @@ from evotree.engine.config import (
     SearchConfig,
     checkpoint_of,
 )
-from evotree.engine.evolution import (
-    Run,
-)
+from evotree.engine.evolution import Run, logbook_of, plain_logbook
 from evotree.engine.finish import Result
 from evotree.engine.problem import Penalties, Problem
 from evotree.files import PathLike, check_writable, write_whole
@@ -42,7 +40,7 @@ from evotree.fitness.probabilities import Strength
 from evotree.operators.structure.splice import make_individual
 from evotree.tree import FitnessMax, Individual, ObliqueTree, Outcome
 
-FORMAT, VERSION = "evotree checkpoint", 9
+FORMAT, VERSION = "evotree checkpoint", 10
 
 ARRAYS = ("weights", "thresholds", "subtree_size", "answers")
 """The arrays of a tree that are kept."""
@@ -138,10 +136,7 @@ def _run_as_data(run: Run, arrays: TreeArrays) -> dict[str, Any]:
         **{name: getattr(run, name) for name in _PLAIN_ATTRIBUTES},
         "hall_of_fame_size": run.hall_of_fame.maxsize,
         "best_trees": list(run.best_trees),
-        "logbook": list(run.logbook),
-        "chapters": {
-            name: list(book) for name, book in run.logbook.chapters.items() if book
-        },
+        "logbook": plain_logbook(run.logbook),
     }
 
 
@@ -298,9 +293,7 @@ class RunLoader:
             zip(data["best_trees"], made["best_trees_of"], strict=True)
         )
         run.front_only = made["front_only"]
-        run.logbook.extend(data["logbook"])
-        for name, records in data["chapters"].items():
-            run.logbook.chapters[name].extend(records)
+        run.logbook = logbook_of(data["logbook"])
         for name in _PLAIN_ATTRIBUTES:
             setattr(run, name, data[name])
         run.best_fitness = tuple(run.best_fitness)
