@@ -19,7 +19,7 @@ from evotree.operators.constraints import (
     repair,
 )
 from evotree.operators.initialization.growth import init_dipolar
-from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
+from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
 from evotree.operators.pruning import kept_nodes, node_risk, optimal_pruning
 from evotree.rng import make_streams
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
@@ -32,7 +32,6 @@ from tests.strategies import (
     datasets,
     operators_for,
     seeds,
-    stream_of,
 )
 
 limits = st.builds(
@@ -169,19 +168,6 @@ def test_every_operator_and_every_seed_keeps_the_bound(drawn, seed, is_seed):
     for child in children:
         assert_sound(child, dataset)
         assert widths(child).max() <= bound
-
-
-@settings(max_examples=20)
-@given(datasets(), bounds, st.integers(0, 4), seeds)
-def test_trees_of_paths_keep_the_bound(dataset, bound, number, seed):
-    stream = stream_of(seed)
-    trees = init_path(
-        dataset, 0.001, number, stream, term_penalty=0.001, max_features=bound
-    )
-    assert trees
-    for tree in trees:
-        assert_sound(tree, dataset)
-        assert widths(tree).max() <= bound
 
 
 def test_trees_that_are_too_wide_are_refused():

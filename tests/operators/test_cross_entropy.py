@@ -157,16 +157,6 @@ def test_reduction_keeps_independent_columns_in_the_order_of_the_ranking(seed, n
     assert kept.tolist() == naive.independent_columns(columns, ranking)
 
 
-@given(seeds, st.integers(8, 40), st.sampled_from(NORMALIZATIONS))
-def test_dependent_columns_are_left_out_however_many_rows_there_are(seed, n, name):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, 4, (n, 3)).astype(float)
-    X = np.column_stack([X, 2.0 * X[:, 0] - 1.0, X[:, 1] + X[:, 2], X[:, 0] > 1.0])
-    Z, _, frame = normalize(make_node(X, rng.integers(0, 2, n)), name)
-    rank = np.linalg.matrix_rank(np.column_stack([np.ones(n), X]))
-    assert len(frame.features) + 1 == len(Z) == rank == np.linalg.matrix_rank(Z)
-
-
 @given(nodes(max_features=4), seeds, st.sampled_from((2, 9, None)), st.integers(1, 3))
 def test_a_trace_tells_of_the_search_that_finds_the_split(
     node, seed, max_rows, patience

@@ -146,18 +146,6 @@ def test_nodes_hold_their_rows_and_come_in_prefix_order():
         assert node.X.flags.c_contiguous and node.y.dtype == np.int32
 
 
-def test_chains_as_deep_as_there_are_rows():
-    """No recursion: a tree that cuts off one row at a time."""
-    n = 1200
-    dataset = Dataset.from_arrays(np.arange(float(n)).reshape(n, 1), np.arange(n) % 2)
-
-    def first_row(node, stream):
-        return Split(np.ones(1), float(node.X[:, 0].min()), 0.0)
-
-    individual = grow(dataset, first_row, stream=stream_of())
-    assert individual.n_leaves == n and individual.depth == n - 1
-
-
 @pytest.mark.parametrize("fraction", (0.02, 0.2))
 def test_sides_have_the_least_share_of_the_weight(fraction):
     rng, X, slope, weight = problem(0)

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
-from evotree.export import export_text
 from evotree.operators.constraints import Held, ShapeLimits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning import prune
 from evotree.operators.structure.splice import make_individual
 from evotree.schema import CategoricalColumn, NumericColumn
-from evotree.texts import splits_of_text
+from evotree.texts import export_text, splits_of_text
 from tests import made_up
 from tests.quick_models import brief
 from tests.strategies import (
@@ -90,38 +89,6 @@ def test_held_splits_survive_every_operator(drawn, seed, data):
     for tree in (top, others[0]):
         assert held.keeps(repair(make_individual(few, *tree.splits), few, [held]), few)
     assert held.keeps(make_individual(few, *top.splits), few)
-
-
-def holds_splits(tree, top, h=0, k=0):
-    """Return whether a tree has all splits of another one on the same paths, bit for bit."""
-    if top.subtree_size[h] == 1:
-        return True
-    return (
-        tree.subtree_size[k] > 1
-        and tree.thresholds[k] == top.thresholds[h]
-        and tree.weights[k].tobytes() == top.weights[h].tobytes()
-        and holds_splits(tree, top, top.left(h), tree.left(k))
-        and holds_splits(tree, top, top.right(h), tree.right(k))
-    )
-
-
-@settings(max_examples=60)
-@given(any_populations, st.data())
-def test_of_the_rows_of_one_side_what_is_held_there_is_kept(drawn, data):
-    dataset, (one, *others) = drawn
-    start = dataset.to_raw(one.to_tree())
-    inner = np.flatnonzero(~start.is_leaf).tolist()
-    assume(inner)
-    held = Held.of(start, inner, dataset)
-    k = data.draw(st.integers(0, len(one) - 1))
-    few = dataset.take(np.sort(one.order[one.start[k] : one.end[k]]))
-    # Splits that part none of the rows are in no tree: only those at the node, and below, remain.
-    top = make_individual(few, *held.scaled.splits)
-    below = others[0].splits
-    leaf = make_individual(few, *(array[-1:] for array in one.splits))
-    for tree in (top, leaf, make_individual(few, *below)):
-        assert held.keeps(tree, few) == holds_splits(tree, top)
-        assert holds_splits(repair(tree, few, [held]), top)
 
 
 RUNS = {
@@ -313,45 +280,6 @@ def test_rules_of_hostile_names_are_read_back_as_the_same_tree_or_refused(names,
     )
 
 
-@pytest.mark.parametrize(
-    ("names", "feature"),
-    [
-        (["2 * x", "x"], 0),
-        (["0 * x", "x"], 0),
-        (["+ y", "y"], 0),
-        (["-y", "y"], 0),
-        (["x + y", "x", "y"], 0),
-        (["x <= 1", "x"], 0),
-        (["hue is red", "hue"], 0),
-        ([" x", "x"], 0),
-        (["x ", "x"], 0),
-    ],
-)
-def test_names_that_read_as_more_are_in_brackets_and_refused_without(names, feature):
-    weights = np.zeros((3, len(names)))
-    weights[0, feature] = 1.0
-    tree = ObliqueTree(
-        weights,
-        np.array([3.0, 0.0, 0.0]),
-        np.array([3, 1, 1], dtype=np.int32),
-        np.ones((3, 1)),
-    )
-    text = export_text(tree, names)
-    assert f"[0] ({names[feature]}) <= 3\n" in text
-    assert "(" not in export_text(tree, ["plain", *names[1:]]).splitlines()[0]
-    np.testing.assert_array_equal(splits_of_text(text, names)[0], weights)
-    ambiguous = text.replace(f"({names[feature]})", names[feature].strip())
-    try:
-        read = splits_of_text(ambiguous, names)[0][0]
-    except ValueError as error:
-        assert "can be read in several ways" in str(error)
-    else:
-        assert (
-            names[feature] != names[feature].strip()
-            or read.tolist() == weights[0].tolist()
-        )
-
-
 def chain(n):
     """Return the rules of a tree of so many splits one below the other."""
     lines = []
@@ -431,30 +359,6 @@ def test_names_that_are_written_alike_are_refused(sign):
         splits_of_text(text, ["a", f"b{sign}", f"b{escaped}"], "start")
     weights, *_ = splits_of_text(text, ["a", f"b{sign}", f"c{escaped}"])
     assert weights.shape == (3, 3)
-
-
-def test_names_that_are_written_alike_are_told_apart_or_refused_at_every_door():
-    rows = X[["alcohol", "hue", "ash"]].set_axis(["a\nb", "a\\nb", "c"], axis=1)
-    rules = "|--- {} <= 1\n|   |--- no\n|--- else\n|   |--- yes"
-    plain = {"leaves": "constant", "max_generations": 1, "max_leaf_nodes": 2}
-    for name in ("a\\nb", "c"):
-        with pytest.raises(ValueError, match="start cannot be read: .* written alike"):
-            brief(EvoTreeClassifier, start=rules.format(name), hold=[0], **plain).fit(
-                rows, Y
-            )
-    for j, name in enumerate(rows):
-        model = brief(EvoTreeClassifier, hold={0: [name]}, **plain).fit(rows, Y)
-        assert np.flatnonzero(model.tree_.weights[0]).tolist() == [j]
-        again = brief(EvoTreeClassifier, start=model, hold=[0], **plain).fit(rows, Y)
-        assert_holds(again.tree_, model.tree_, [0])
-        model.set_params(evolution__hold=None)
-        middle = float(rows[name].median())
-        other = rows.columns[(j + 1) % 3]
-        weights = {name: 1.0, other: 0.01}
-        edited = model.edit(rows, Y).set_weights(0, weights, threshold=middle)
-        assert edited.tree_.weights[0, j] == 1.0
-        left = edited.edit(rows, Y).drop_term(0, other).tree_.weights[0]
-        assert np.flatnonzero(left).tolist() == [j]
 
 
 WRONG = {

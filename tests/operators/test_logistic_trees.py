@@ -1,9 +1,6 @@
 """Trees of logistic models: naive twins of them, and what a fit keeps of them."""
 
-from itertools import combinations
-
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -11,7 +8,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import log_loss
 
-from evotree import EvoTreeClassifier, load_model, save_model
+from evotree import EvoTreeClassifier
 from evotree.dataset import Dataset
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher
@@ -28,7 +25,6 @@ from evotree.operators.initialization import logistic
 from evotree.operators.initialization.logistic import (
     LOGISTIC,
     class_hierarchy,
-    discriminant_distances,
     logistic_trees,
 )
 from tests.quick_models import FREE, evolved
@@ -92,24 +88,6 @@ def test_of_two_classes_it_is_the_logistic_regression(rows, strength, seed):
     for X in (rows.X, others):
         expected = shares_by(scores_of(rows, strength), X)
         np.testing.assert_allclose(sides.mix(tree, X), expected, atol=1e-9)
-
-
-@given(class_rows(most=2), strengths)
-def test_labels_are_the_more_probable_classes_where_both_are_predicted(rows, strength):
-    tree, sides = made(rows, strength)
-    shares = shares_by(scores_of(rows, strength), rows.X)
-    goes_right = shares[:, 1] > 0.5
-    more = [
-        np.diff(np.bincount(rows.y[side], rows.sample_weight[side], 2)).item()
-        for side in (~goes_right, goes_right)
-    ]
-    assume(
-        goes_right.any() and not goes_right.all() and more[0] < -1e-9 and more[1] > 1e-9
-    )
-    # Rounding decides of rows that both classes share.
-    clear = np.abs(shares[:, 1] - 0.5) > 1e-9
-    np.testing.assert_array_equal(label_of_rows(tree, rows.X)[clear], goes_right[clear])
-    np.testing.assert_allclose(sides.predict(tree, rows.X), shares, atol=1e-9)
 
 
 def entropy_of(rows, side):
@@ -229,21 +207,6 @@ def test_classes_whose_means_are_nearest_are_parted_last(rows):
             found.add(frozenset(present[node.pre_order()].tolist()))
             pending += [node.left, node.right]
     assert found == naive_groups(rows)
-
-
-@given(st.integers(3, 12), st.integers(1, 30), st.integers(0, 99))
-def test_distances_of_means_are_those_of_the_covariance(n_rows, n_features, seed):
-    rng = np.random.default_rng(seed)
-    residuals, means = (rng.normal(size=(n, n_features)) for n in (n_rows, 4))
-    weight, ridge = rng.uniform(0.5, 2.0, n_rows), rng.uniform(0.1, 2.0, n_features)
-    within = np.cov(residuals.T, aweights=weight, ddof=0).reshape(n_features, -1)
-    middle = np.average(residuals, axis=0, weights=weight)
-    within = within + np.outer(middle, middle) + np.diag(ridge)
-    inverse = np.linalg.inv(within)
-    found = discriminant_distances(residuals, weight, means, ridge)
-    for distance, (i, j) in zip(found, combinations(range(4), 2), strict=True):
-        apart = means[i] - means[j]
-        assert distance == pytest.approx(np.sqrt(apart @ inverse @ apart))
 
 
 @given(datasets(), strengths, st.integers(0, 3))
@@ -366,20 +329,6 @@ def test_a_fit_keeps_the_probabilities_that_were_compared(fitted, table):
         np.testing.assert_array_equal(fitted.predict(X), of_rows)
 
 
-def test_a_fit_with_soft_sides_of_its_own_stays_what_it_is(fitted, table, tmp_path):
-    """Another tree taken and this one again; copied; saved and read."""
-    X, _, others, _ = table
-    before, tree = fitted.predict_proba(others), fitted.tree_
-    smaller = fitted.select_tree("leaves<=1").predict_proba(others)
-    assert not np.allclose(smaller, before)
-    assert fitted.select_tree("chosen").tree_ == tree
-    np.testing.assert_array_equal(fitted.predict_proba(others), before)
-    save_model(tmp_path / "model.json", fitted)
-    read = load_model(tmp_path / "model.json")
-    frame = pd.DataFrame(others, columns=fitted.feature_names_)
-    np.testing.assert_array_equal(read.predict_proba(frame), before)
-
-
 @pytest.mark.parametrize("objective", ["log_loss", "brier", "roc_auc"])
 def test_the_quality_of_such_a_tree_is_that_of_the_probabilities_it_keeps(objective):
     X, y = load_breast_cancer(return_X_y=True)
@@ -393,27 +342,6 @@ def test_the_quality_of_such_a_tree_is_that_of_the_probabilities_it_keeps(object
         of_classes = np.tile(np.bincount(y) / len(y), (len(y), 1))
         lost /= loss(of_classes, y, weight).mean()
     assert tree.quality == pytest.approx(1.0 - lost)
-
-
-@pytest.mark.slow
-def test_rows_in_another_order_and_weights_in_another_unit_change_nothing(table):
-    X, y, others, _ = table
-    order = np.random.default_rng(0).permutation(len(y))
-    model = quick().fit(X, y)
-    again = quick().fit(X[order], y[order], np.full(len(y), 0.25))
-    assert again.tree_ == model.tree_ and again.tree_.origin == LOGISTIC
-    np.testing.assert_allclose(
-        again.predict_proba(others), model.predict_proba(others), atol=1e-9
-    )
-
-
-def test_a_class_without_weight_is_never_probable():
-    X, y = load_wine(return_X_y=True)
-    model = quick().fit(X, y, (y != 1).astype(float))
-    assert model.tree_.origin == LOGISTIC
-    shares = model.predict_proba(X)
-    assert not shares[:, 1].any()
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("max_depth", [1, 2])

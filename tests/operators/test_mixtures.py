@@ -19,7 +19,6 @@ from evotree import (
 )
 from evotree.dataset import Dataset
 from evotree.estimators import GREEDY_PRESETS
-from evotree.export import export_text
 from evotree.operators.initialization.population import (
     init_from_tree,
     seeding_shares,
@@ -27,6 +26,7 @@ from evotree.operators.initialization.population import (
 )
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS, criterion_of
+from evotree.texts import export_text
 from tests.quick_models import evolved
 from tests.strategies import assert_sound
 
@@ -135,20 +135,6 @@ def test_a_bare_tree_and_rows_without_names_go_by_position():
         assert (WINE.to_raw(individual.to_tree()).apply(X.to_numpy()) > 0).any()
 
 
-def test_an_initial_tree_of_tao_is_taken_by_the_names_of_its_columns(tmp_path):
-    turned = ObliqueTreeClassifier("oc1", max_depth=2, random_state=0)
-    turned.fit(X[X.columns[::-1]], y)
-    tree, model, _ = forms_of(turned, tmp_path)
-    by_tree, by_model = (TAOClassifier(one).fit(X, y) for one in (tree, model))
-    assert by_tree.tree_ == by_model.tree_
-    same = TAOClassifier(
-        ObliqueTreeClassifier("oc1", max_depth=2, random_state=0).fit(X, y)
-    )
-    assert by_tree.score(X, y) > 0.9 * same.fit(X, y).score(X, y)
-    with pytest.raises(ValueError, match="init splits on 'strength': allowed are"):
-        TAOClassifier(strange(ObliqueTreeClassifier)).fit(X, y)
-
-
 def strange(kind):
     renamed = X.rename(columns={X.columns[0]: "strength"})
     model = kind(max_depth=1).fit(renamed[["strength"]].assign(other=0.0), y)
@@ -205,10 +191,3 @@ def test_what_cannot_refine_is_refused_where_it_is_named(wrong):
     for make in (Refinement, lambda given: Evolution(refinement=given)):
         with pytest.raises(ValueError, match=r"refinement .*: allowed are "):
             make(wrong)
-
-
-def test_a_start_of_a_model_file_knows_its_columns(tmp_path):
-    turned = ObliqueTreeClassifier("axis", max_depth=2).fit(X[X.columns[::-1]], y)
-    for start in forms_of(turned, tmp_path)[:2]:
-        with pytest.raises(ValueError, match="start has the features"):
-            evolved(EvoTreeClassifier, start=start).fit(X, y)

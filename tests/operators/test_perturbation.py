@@ -83,15 +83,6 @@ def test_the_rule_of_c45(node):
     assert split.score == score_hyperplane(node, split.weights, split.threshold)
 
 
-@pytest.mark.slow
-def test_equal_splits_go_to_the_first_feature():
-    column = np.arange(6.0)
-    node = Node.of(np.column_stack([column] * 3), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32),
-                np.ones(6), 2, Criterion.GINI, 1)  # fmt: skip
-    split = Axis()(node, STREAM)
-    assert split.weights.tolist() == [1.0, 0.0, 0.0] and split.threshold == 2.5
-
-
 def search(node, *parameters):
     """Search for an oblique split as `OC1` does; the last parameter becomes the hyperplane."""
     searched, *columns = columns_to_perturb(node)

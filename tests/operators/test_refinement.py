@@ -35,7 +35,6 @@ from tests.strategies import (
     apply_operator,
     assert_sound,
     seeds,
-    stream_of,
 )
 
 
@@ -146,22 +145,6 @@ def test_fitness_never_falls(drawn, name, seed, two_objectives):
         assert individual.outcome.seconds > 0.0
         assert_sound(individual, dataset)
         assert individual.fitness.values == evaluate(individual)
-
-
-def test_refined_trees_are_pruned(iris, offspring):
-    evaluate = PenalizedAccuracy(0.02)
-    toolbox = SimpleNamespace(evaluate=evaluate)
-    refiners = make_refiners(Refinement("tao"))
-    improved = 0
-    for individual in offspring:
-        individual.fitness.values = evaluate(individual)
-        refined = individual.clone()
-        refined.stream = stream_of(4)
-        refine(refined, toolbox, iris, refiners, 0.02)
-        improved += refined.fitness > individual.fitness
-        (pruned,) = prune(refined.clone(), iris, 0.02)
-        assert refined == individual or pruned == refined
-    assert improved > 10
 
 
 @pytest.mark.parametrize(

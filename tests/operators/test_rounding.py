@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_diabetes
 
 from evotree import (
     EvoTreeClassifier,
     EvoTreeRegressor,
     Regularization,
-    Variation,
     round_tree,
 )
-from evotree.export import export_rules, export_text
 from evotree.leaf_models import LeafModels
 from evotree.operators.structure.rounding import Rounder, round_models
+from evotree.texts import export_rules, export_text
 from evotree.tree import ObliqueTree
 from tests.exported import matching, predict_from, stump
 from tests.quick_models import evolved
@@ -230,44 +229,6 @@ def test_what_cannot_be_rounded_is_named(X: Any, precision: Any, message: str) -
     if message == "precision":
         with pytest.raises(ValueError, match=message):
             EvoTreeClassifier(precision=precision).fit(X, [0, 1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "load"),
-    [
-        (
-            evolved(EvoTreeClassifier, **QUICK, class_weight="balanced"),
-            load_breast_cancer,
-        ),
-        (
-            evolved(EvoTreeClassifier, **QUICK, variation=Variation(algorithm="nsga2")),
-            load_iris,
-        ),
-        (evolved(EvoTreeRegressor, **QUICK), load_diabetes),
-    ],
-    ids=["weighted", "nsga2", "diabetes"],
-)
-def test_training_rows_are_predicted_as_before(model: Any, load: Any) -> None:
-    X, y = load(return_X_y=True)
-    found = {}
-    for precision in ("auto", None):
-        fitted = model.set_params(precision=precision).fit(X, y)
-        found[precision] = [fitted.tree_, *fitted.pareto_front_, *fitted.hall_of_fame_]
-    assert any(not tree.is_leaf.all() for tree in found["auto"])
-    # Of trees that rounding makes equal the front keeps the simplest.
-    by_leaves = {tree.apply(X).tobytes(): tree for tree in found[None]}
-    for rounded in found["auto"]:
-        tree = by_leaves[rounded.apply(X).tobytes()]
-        np.testing.assert_allclose(rounded.values, tree.values, rtol=1e-12)
-        np.testing.assert_array_equal(rounded.n_node_samples, tree.n_node_samples)
-        inner = ~tree.is_leaf
-        assert (np.abs(rounded.weights[inner]) == 1.0).any(axis=1).all()
-        digits = [
-            sum(n_digits(x) for k in np.flatnonzero(inner) for x in printed(one, k))
-            for one in (rounded, tree)
-        ]
-        assert 3 * digits[0] <= digits[1]
 
 
 def modelled(X: np.ndarray, seed: int, least: int = 2) -> ObliqueTree:

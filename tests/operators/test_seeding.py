@@ -39,7 +39,7 @@ from evotree.operators.pruning import (
 )
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.tree import ObliqueTree
-from tests.quick_models import brief, evolved
+from tests.quick_models import evolved
 from tests.strategies import assert_sound, datasets, seeds, stream_of, with_random_zeros
 
 
@@ -180,21 +180,6 @@ def test_trees_that_are_none_are_refused_before_rows_go_down(wine, name, value):
     arrays[name] = np.array(value)
     with pytest.raises(ValueError, match=f"init holds .*{name}"):
         init_from_tree(wine, 0.0, ObliqueTree(**arrays))
-
-
-def test_our_own_trees_come_back_as_they_were(wine):
-    X, y = wine.raw, wine.y
-    for model in (
-        brief(regularization__noise=0.0).fit(X, y),
-        ObliqueTreeClassifier("axis").fit(X, y),
-    ):
-        for given_tree in (model, model.tree_):
-            individual = init_from_tree(wine, 0.0, given_tree)
-            assert individual.quality == pytest.approx(model.score(X, y))
-            np.testing.assert_array_equal(
-                wine.to_raw(individual.to_tree()).apply(X) == model.apply(X)[0],
-                model.apply(X) == model.apply(X)[0],
-            )
 
 
 def test_a_tree_handed_in_is_where_the_run_begins(wine):

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree.dataset import Dataset
-from evotree.engine.config import Variation
-from evotree.engine.evolution import evolve
 from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.base import (
     FitnessQualityComplexity,
@@ -100,19 +98,6 @@ def test_parents_take_the_places_of_duplicates(drawn, seed):
     )
     assert all(child in survivors for child in offspring)
     assert all(one in offspring or one in parents for one in survivors)
-
-
-def test_a_generation_of_different_trees():
-    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
-    for keep_duplicates in (False, True):
-        variation = Variation(
-            keep_duplicates=keep_duplicates,
-            survival="generational",
-            term_mutation_probability=0.0,
-        )
-        toolbox = make_toolbox(dataset, variation=variation, random_state=0)
-        run = evolve(toolbox.population(n=20), toolbox, max_generations=12)
-        assert all(distinct(run.population)) is not keep_duplicates
 
 
 class Measured:

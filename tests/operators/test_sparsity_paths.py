@@ -19,7 +19,6 @@ from evotree.operators.initialization.population import (
     sparsity_path,
 )
 from evotree.operators.pruning import prune
-from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
 from tests.strategies import assert_sound, stream_of
@@ -74,26 +73,6 @@ def test_linear_trees_begin_with_logistic_regressions():
             length * found, expected, atol=1e-2 * abs(expected).max()
         )
     assert path_trees(rows, 0.0, 2, stream_of(), C=costs) == trees
-
-
-def test_fits_of_linear_trees_do_not_grow_with_the_square_of_many_classes(monkeypatch):
-    def fits_a_split(n_classes):
-        y, fitted, rng = (
-            np.repeat(np.arange(n_classes), 6),
-            [],
-            np.random.default_rng(0),
-        )
-        X = 3.0 * rng.normal(size=(n_classes, 8))[y] + rng.normal(size=(len(y), 8))
-        rows = Dataset.from_arrays(X, y)
-        fit = Linear._fit
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                Linear, "_fit", lambda *args: fitted.append(None) or fit(*args)
-            )
-            (tree,) = linear_trees(rows, stream_of(), (1.0,))
-        return len(fitted) / (tree.n_leaves - 1)
-
-    assert max(map(fits_a_split, (30, 40))) <= Linear().n_groups
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -11,7 +11,6 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from evotree.dataset import Dataset, jitter
 from evotree.fitness.base import leaf_table, loss_of_targets
 from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.fitness.node import Criterion
 from evotree.operators.initialization.growth import (
     GrowthLimits,
     RandomHalves,
@@ -23,7 +22,6 @@ from evotree.operators.refinement import (
     care_rows,
     misrouted,
     reduced_problem,
-    solve,
     tao_sweep,
     tao_sweeps,
 )
@@ -32,7 +30,6 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.structure.splice import make_individual, rows_of_all_nodes
 from tests.fitness.test_several_outputs import cases as of_several_outputs
-from tests.reference import smooth
 from tests.reference import tao as naive
 from tests.reference.naive import leaf_of as naive_leaf_of
 from tests.strategies import any_populations, assert_sound, seeds, stream_of
@@ -202,22 +199,6 @@ def test_the_same_stream_gives_the_same_tree_and_threads_change_nothing(name, ta
             optimize(individual, dataset, SPLITTERS[name], max_sweeps=3, map=mapper)
             trees.append(individual.to_tree())
     assert trees[0] == trees[1]
-
-
-@pytest.mark.slow
-@settings(max_examples=40)
-@given(smooth.hostile_nodes(), splitters, seeds)
-def test_reduced_problems_of_hostile_rows_are_solved(node, splitter, seed):
-    y = (node.y > 0).astype(np.int32)
-    node = node._replace(y=y, n_classes=2, criterion=int(Criterion.ERROR), min_rows=1)
-    rng = np.random.default_rng(seed)
-    present = rng.standard_normal(node.X.shape[1]), 0.1
-    test = solve(node, present, splitter, stream_of(seed))
-    if test is not None:
-        assert np.isfinite(test[0]).all() and np.isfinite(test[1])
-        cost = naive.misrouted(node.X, y == 1, node.sample_weight, *test)
-        sides = node.sample_weight[y == 1].sum(), node.sample_weight[y == 0].sum()
-        assert cost <= min(sides) * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("max_nodes", [1, 3, 10, 1000])

@@ -14,7 +14,6 @@ from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.base import leaf_table
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
-from evotree.operators.pruning import prune
 from evotree.operators.refinement import reduced_problem
 from evotree.operators.structure import splice
 from evotree.operators.structure.splice import checked_arrays, make_individual
@@ -123,17 +122,6 @@ def test_seeds_are_sound_and_follow_from_their_stream(drawn, seed):
 @pytest.fixture(scope="module")
 def iris():
     return Dataset.from_arrays(*load_iris(return_X_y=True))
-
-
-def test_leaves_split_unless_pure_or_small(iris):
-    root = prune(init_dipolar(iris, 0.0, stream_of(3)), iris, 1.0)[0]
-    assert len(root) == 1
-    for min_rows, size in ((5, 3), (1000, 1)):
-        child = root.clone()
-        child.stream = stream_of(4)
-        assert (
-            len(mut_nodes(child, iris, probability=1.0, min_rows=min_rows)[0]) == size
-        )
 
 
 def test_mutation_probability_is_each_nodes_own(iris):
@@ -278,22 +266,6 @@ def nearest_rows_tie(individual, dataset):
             if len(np.unique(dataset.y[rows[side][near]])) > 1:
                 return True
     return False
-
-
-def test_published_first_trees_grow_on_all_rows():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 2))
-    dataset = Dataset.from_arrays(X, rng.integers(0, 3, 600))
-    for variation, is_whole in ((PUBLISHED, True), (Variation(), False)):
-        toolbox = make_toolbox(
-            dataset,
-            size_penalty=0.0,
-            variation=variation,
-            min_samples_split=2,
-            random_state=0,
-        )
-        first = toolbox.individual()
-        assert (first.quality == 1.0) == (first.depth > 8) == is_whole
 
 
 @pytest.fixture(scope="module")
