@@ -281,9 +281,7 @@ def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:
         left, right = tree.left(parent), tree.right(parent)
         for leaf, other in ((left, right), (right, left)):
             below = leaves[other : other + size[other]]
-            if leaves[leaf] and (
-                not below.any() or (size[other] == 1 and leaf == left)
-            ):
+            if leaves[leaf] and (not below.any() or size[other] == 1):
                 kept[parent] = kept[leaf] = False
                 break
     return kept

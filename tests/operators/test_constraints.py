@@ -104,6 +104,20 @@ def test_repaired_trees_keep_all_and_are_sound(drawn, data):
 
 
 @settings(max_examples=40)
+@given(any_populations, st.integers(2, 6))
+def test_of_leaves_above_the_bound_those_go_that_cost_least(drawn, max_leaves):
+    dataset, individuals = drawn
+    for tree in individuals:
+        size, risk = tree.subtree_size, node_risk(tree.counts, dataset.n_classes)
+        repair(tree, dataset, [ShapeLimits(max_leaves=max_leaves)])
+        found = node_risk(tree.counts, dataset.n_classes)[tree.is_leaf].sum()
+        if len(size) < 40:
+            ones = np.ones(len(size), dtype=int)
+            best = best_by_brute_force(risk, size, ones, max_leaves - 1)
+            np.testing.assert_allclose(found, best, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=40)
 @given(any_populations, st.sampled_from((0.05, 0.2, 0.5)))
 def test_small_leaves_are_taken_out_by_the_number_of_rows(drawn, share):
     dataset, individuals = drawn

@@ -148,6 +148,10 @@ def test_a_finished_tree_is_proved_to_keep_the_constraint(
         tree.weights[:, 3] = np.abs(tree.weights[:, 3])
     finished = CONSTRAINT.finish(tree).validate()
     assert violations(finished, SIGNS) == []
+    values = CONSTRAINT.in_order(tree, tree.values)[:, -1]
+    rows = np.random.default_rng(seed).normal(scale=2.0, size=(200, SIGNS.size))
+    told = finished.predict_value(rows)[:, -1]
+    np.testing.assert_array_equal(told, values[tree.apply(rows)])
     if n_outputs == 2:
         labels = np.argmax(finished.values, axis=1)
         assert violations(finished.predicting(labels[:, np.newaxis] * 1.0), SIGNS) == []
