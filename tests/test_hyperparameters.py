@@ -460,6 +460,28 @@ def test_a_large_tree_has_to_be_clearly_better(trials, more, is_clear):
     assert (chosen == best) == is_clear
 
 
+@pytest.mark.parametrize(
+    ("smaller", "larger", "n_errors"),
+    [
+        (LARGE, LARGE + 1, LARGE_ERRORS),
+        (LARGE + 1, LARGE + 9, STANDARD_ERRORS),
+        (LARGE - 9, LARGE, STANDARD_ERRORS),
+    ],
+)
+def test_a_tree_that_is_large_takes_the_place_of_a_small_one_if_it_is_clearly_better(
+    smaller, larger, n_errors
+):
+    rng = np.random.default_rng(0)
+    losses, gains = rng.normal(size=(2, 200))
+    small, large = Candidate(TREE, 0), Candidate(EVOLVED, 1)
+    for factor in (0.9, 1.1):
+        gain = factor * n_errors * gains.std() / np.sqrt(200)
+        both = np.array([losses, losses - (gains - gains.mean() + gain)])
+        sizes = np.array([[1, smaller], [1, larger]])
+        table = Table([small, large], both, sizes, np.ones(200))
+        assert table.prefers(large, small) == (factor > 1.0)
+
+
 @given(some_trials(TREE, LOGISTIC, EVOLVED))
 def test_an_evolved_tree_is_less_complex_and_as_good_or_clearly_better(trials):
     assume(all(CANDIDATES_OF_KINDS[EVOLVED][-1] in trial.losses for trial in trials))

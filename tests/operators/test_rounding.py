@@ -107,6 +107,9 @@ def test_every_row_stays_in_its_leaf(X: np.ndarray, seed: int, known: bool) -> N
     assert rounder(tree) == rounded == round_tree(tree, X)  # parts are rounded once
     np.testing.assert_array_equal(rounded.apply(X), tree.apply(X))
     assert rounded.values is tree.values
+    if not known:
+        spread = np.where(np.ptp(X, axis=0) > 0.0, X.std(axis=0), 0.0)
+        np.testing.assert_array_equal(rounded.spread, spread)
     for k in np.flatnonzero(~tree.is_leaf):
         kept = rounded.weights[k].tobytes() == tree.weights[k].tobytes()
         assert kept or 1.0 in np.abs(rounded.weights[k])
