@@ -47,6 +47,7 @@ def test_what_is_read_is_what_was_written(tmp_path, task, algorithm):
     dataset = Dataset.from_arrays(*rows, task=task)
     run = evolved(dataset, 12, 6, variation=Variation(algorithm=algorithm))
     path, again = tmp_path / "run.npz", tmp_path / "again.npz"
+    run.population[-1].measured(0.125)  # as other rows may have said
     save_checkpoint(path, run, dataset, {"seed": 1, "share": np.float64(0.5)})
     assert read_settings(path) == {"seed": 1, "share": 0.5}
     (read,) = load_checkpoint(path, dataset)

@@ -88,6 +88,7 @@ def test_migrants_are_the_best_and_take_the_places_of_the_worst(iris, seed, n, c
         expected = [best, *others[: 7 - len(arriving)], *arriving]
         after = [tree.fitness.values for tree in island.population]
         assert sorted(after) == sorted(expected) and after[0] == max(expected)
+        assert any(tree is before[i][0] for tree in island.population)
         own = set(map(id, before[i]))
         arrived = [splits_of(t) for t in island.population if id(t) not in own]
         assert len(arrived) == len(set(arrived)) == len(arriving)

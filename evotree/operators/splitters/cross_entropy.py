@@ -32,7 +32,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from scipy.special import ive
 
-from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
+from evotree._jit import dot_kernel, inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
     ABSOLUTE_ERROR,
@@ -154,11 +154,7 @@ _ROUNDING = 1e-12
 _TIES = 1e-9
 # What projections leave of a dependent column, beside its largest entry.
 _DEPENDENT = 1e-9
-_TILE = 1 << 15  # numbers of a tile of projections, which stays in the cache
-_BLOCK = 1 << 20  # numbers of a block of projections made by the BLAS
-# Multiplications up to which projections are made here. Handed to the threads of a BLAS, a small
-# product takes milliseconds where other processes hold the cores.
-_FEW_PRODUCTS = 1 << 25
+_BLOCK = 1 << 18  # numbers of a block of projections
 
 
 class SortedRows(NamedTuple):
@@ -319,65 +315,14 @@ def score_projections(projections, rows, scores):
             scores[k] = split_score(rows.criterion, left, right, rows.rank)
 
 
-@dots_kernel
-def project_directions(directions, Z, out):
-    """Write the projections of the rows on directions, two at a time, to read the rows less."""
-    d, n = Z.shape[0] - 1, Z.shape[1]
-    for k in range(0, directions.shape[0], 2):
-        last = min(k + 1, directions.shape[0] - 1)
-        a, b = directions[k], directions[last]
-        s, t = out[k], out[last]
-        s[:] = a[d]
-        t[:] = b[d]
-        j = 0
-        while j + 4 <= d:
-            a0, a1, a2, a3 = a[j], a[j + 1], a[j + 2], a[j + 3]
-            b0, b1, b2, b3 = b[j], b[j + 1], b[j + 2], b[j + 3]
-            z0, z1, z2, z3 = Z[j], Z[j + 1], Z[j + 2], Z[j + 3]
-            for i in range(n):
-                sum_s = s[i] + a0 * z0[i] + a1 * z1[i] + a2 * z2[i] + a3 * z3[i]
-                t[i] += b0 * z0[i] + b1 * z1[i] + b2 * z2[i] + b3 * z3[i]
-                s[i] = sum_s  # after t[i], which may be the same
-            j += 4
-        while j < d:
-            a0, b0, z0 = a[j], b[j], Z[j]
-            for i in range(n):
-                sum_s = s[i] + a0 * z0[i]
-                t[i] += b0 * z0[i]
-                s[i] = sum_s
-            j += 1
-
-
-@kernel
-def score_few(Z, rows, directions, projections, scores):
-    """Score directions by way of a tile of projections, as `score_directions`."""
-    size = projections.shape[0]
-    for lo in range(0, scores.shape[0], size):
-        hi = min(lo + size, scores.shape[0])
-        tile = projections[: hi - lo]
-        project_directions(directions[lo:hi], Z, tile)
-        score_projections(tile, rows, scores[lo:hi])
-
-
 def score_directions(
     Z: np.ndarray, rows: SortedRows, directions: np.ndarray
 ) -> np.ndarray:
     """Return the scores of directions: the rows with ``direction @ Z <= 0`` go left."""
-    # Many products are made by the BLAS in single precision, in twice the speed: a row may then go
-    # to the other side whose projection is within a millionth of its terms.
-    (p, n), n_candidates = Z.shape, directions.shape[0]
-    scores = np.empty(n_candidates)
-    if n * p * n_candidates <= _FEW_PRODUCTS:
-        size = 2 * max(1, _TILE // (2 * n))
-        score_few(Z, rows, directions, np.empty((min(size, n_candidates), n)), scores)
-        return scores
-    size = min(max(16, _BLOCK // n), n_candidates)
-    columns = Z.astype(np.float32)
-    projections = np.empty((size, n), dtype=np.float32)
-    for lo in range(0, n_candidates, size):
-        block = directions[lo : lo + size].astype(np.float32)
-        part = np.matmul(block, columns, out=projections[: block.shape[0]])
-        score_projections(part, rows, scores[lo : lo + size])
+    scores = np.empty(directions.shape[0])
+    size = max(16, _BLOCK // Z.shape[1])
+    for lo in range(0, len(scores), size):
+        score_projections(directions[lo : lo + size] @ Z, rows, scores[lo : lo + size])
     return scores
 
 
@@ -470,11 +415,13 @@ class CrossEntropy(Configuration):
         if frame.features.shape[0] < 2:
             return Axis()(node, stream)
         lowest, incumbents = np.inf, []  # each with a lower score than the one before
-        for step in self._iterate(Z, rows, stream):
-            at = step.scores.argmin()
-            if step.scores[at] < lowest:
-                lowest = step.scores[at]
-                incumbents.append(step.directions[at].copy())
+        # The threads of a BLAS would wait for other processes that hold the cores.
+        with one_blas_thread():
+            for step in self._iterate(Z, rows, stream):
+                at = step.scores.argmin()
+                if step.scores[at] < lowest:
+                    lowest = step.scores[at]
+                    incumbents.append(step.directions[at].copy())
         finalists = [
             scored_split(node, *denormalize(direction, frame, node.X.shape[1]))
             for direction in reversed(incumbents[-_FINALISTS:])
