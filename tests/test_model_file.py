@@ -18,8 +18,8 @@ from evotree.plain import training_rows_to_dict
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
 from tests import made_up
+from tests.export.languages import run_onnx
 from tests.exported import assert_same, stump
-from tests.languages import run_onnx
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
 
@@ -159,7 +159,7 @@ def test_tables_may_lack_columns_that_no_tree_asks_for(make):
 
 @pytest.mark.parametrize("make", KINDS)
 def test_a_model_becomes_an_onnx_model(make):
-    pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnx")
     model = make()
     *labels, shares = run_onnx(to_onnx(model), model.encode(FRAME))
     np.testing.assert_allclose(shares, model.predict_proba(FRAME), atol=1e-12)

@@ -18,8 +18,8 @@ from evotree.export import to_onnx
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.fitted import summarize
 from evotree.tree import SoftSides
+from tests.export.languages import run_onnx
 from tests.exported import tame, trees
-from tests.languages import run_onnx
 from tests.quick_models import CLASSIFIERS, brief, name_of
 from tests.reference import soft_sides as naive
 
@@ -218,7 +218,7 @@ def test_slopes_are_finite_where_most_rows_are_beside_the_hyperplane(how, tmp_pa
     frame = pd.DataFrame(X, columns=["x0", "x1"])
     again = load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_proba(frame), found)
-    pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnx")
     np.testing.assert_allclose(run_onnx(to_onnx(model), X)[1], found, atol=1e-9)
 
 

@@ -30,7 +30,6 @@ from evotree.report import Subject, report
 from evotree.report.page import MAX_TREES_CHARACTERS
 from evotree.schema import MISSING
 from evotree.tables.columns import encode
-from tests.languages import run_page
 from tests.quick_models import brief, every
 from tests.report import models
 from tests.report.models import (
@@ -41,6 +40,7 @@ from tests.report.models import (
     table,
     truth_of,
 )
+from tests.report.page import run_page
 
 KINDS = ("classes", "soft", "numbers", "lines")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -295,6 +295,18 @@ def own_measures(model, frame, y):
     data = report(make_subject(model), frame, y).data
     measures = data["trees"][data["own"]]["measures"]
     return measures, {name: figure for name, figure, _ in measures["figures"]}
+
+
+def test_nodes_count_rows_once_and_have_weighted_shares_beside():
+    X, y = load_iris(return_X_y=True)
+    model = ObliqueTreeClassifier("axis", max_depth=3, class_weight={0: 9.0, 1: 2.0})
+    leaves, page = model.fit(X, y).apply(X), report(model, X, y).data
+    for leaf in np.unique(leaves):
+        node, there = page["trees"][0]["nodes"][leaf], leaves == leaf
+        assert node["n"] == there.sum()
+        shares = np.bincount(y[there], minlength=3) / there.sum()
+        np.testing.assert_allclose(node.get("r", node["v"]), shares, atol=1e-6)
+        np.testing.assert_allclose(node["v"], model.tree_.values[leaf], atol=1e-6)
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "yes", "maybe")])
