@@ -8,7 +8,7 @@ from pathlib import Path
 from evotree.cli.main import logged
 from evotree.cli.options import LOG, add_options, processes, seconds
 from experiments import STUDIES, load_study
-from experiments.agreement import PAPERS, write_reproductions
+from experiments.agreement import OWN, write_reproductions
 from experiments.study import Study, run_study, write_report
 
 
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def write_page(study: Study, report: Path) -> None:
     """Say where a report is, and write the page of all papers where it is of one."""
     print(f"wrote {report}")
-    if study.name in PAPERS:
+    if study.name in OWN:
         print(f"wrote {write_reproductions(report.parent)}")
 
 

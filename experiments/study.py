@@ -4,7 +4,6 @@ Its rows are kept as CSV beside the report, so that a version control holds them
 on from them; while it runs, they are in a store in the folder of its name.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,33 +26,26 @@ from evotree.experiments.protocols import (
     Task,
     load_cached,
 )
-from experiments import load_study, suites
+from experiments import suites
 from experiments.methods import chosen, classifiers, regressors, trees
-from experiments.probabilities import LEAST, N_BINS
+from experiments.probabilities import LEAST
 from experiments.rows import fill, read_curve_rows, read_rows, write_rows
 from experiments.tables import LOSS_TIE, MISSING, TIE
 
 TEXTS = Path(__file__).parent / "texts"
 """The texts of the reports, a file a study; `Text` fills them."""
 SHARED: dict[str, Any] = {
-    **{
-        "chosen": chosen,
-        "classifiers": classifiers,
-        "regressors": regressors,
-        "trees": trees,
-    },
-    **{
-        "suites": suites,
-        "TIE": TIE,
-        "LOSS_TIE": LOSS_TIE,
-        "MISSING": MISSING,
-        "LEAST": LEAST,
-        "N_BINS": N_BINS,
-    },
+    "chosen": chosen,
+    "classifiers": classifiers,
+    "regressors": regressors,
+    "trees": trees,
+    "suites": suites,
+    "TIE": TIE,
+    "LOSS_TIE": LOSS_TIE,
+    "MISSING": MISSING,
+    "LEAST": LEAST,
 }
 """What all texts may name."""
-PAGES = {"other_aims": ("probabilities", "objectives", "costs", "constraints")}
-"""Pages with the reports of several studies, below a text of the page's name."""
 HOUSING_LIMIT = 21.0  # thousands of dollars
 DIGITS_ROWS = 1797
 
@@ -256,21 +248,7 @@ def run_study(
 
 
 def write_report(study: Study, out: Path) -> Path:
-    """Write the report of a study from the CSV files in a folder; return its path.
-
-    A page of `PAGES` has the reports of all its studies that have rows there.
-    """
-    for page, names in PAGES.items():
-        if study.name in names:
-            studies = [
-                study if name == study.name else load_study(name) for name in names
-            ]
-            texts = [
-                text_of(each, out) for each in studies if each.rows_file(out).exists()
-            ]
-            head = (TEXTS / f"{page}.md").read_text(encoding="utf-8")
-            below = [re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts]
-            return write_text(out / f"{page}.md", "\n".join([head, *below]))
+    """Write the report of a study from the CSV files in a folder; return its path."""
     for page in study.also:
         write_text(out / f"{page}.md", text_of(study, out, page))
     return write_text(out / f"{study.name}.md", text_of(study, out))

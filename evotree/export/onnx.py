@@ -18,7 +18,6 @@ from evotree._version import DISTRIBUTION
 from evotree.fitted import is_forest
 from evotree.schema import LOG
 from evotree.tree import LEAD, ObliqueTree, SoftSides
-from evotree.words import ONE_WAY
 
 MAX_LEAVES = 10_000
 _FARTHEST = 1e300  # distance to a hyperplane
@@ -110,7 +109,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     fitted = model.fitted_
     n_features = len(fitted.schema.read_by_code)
     types = import_module("skl2onnx.common.data_types")
-    made = skl2onnx.to_onnx(
+    return skl2onnx.to_onnx(
         model,
         initial_types=[("X", types.DoubleTensorType([None, n_features]))],
         options={id(model): {"zipmap": False}}
@@ -118,9 +117,6 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
         else None,
         target_opset=target_opset,
     )
-    if fitted.shares_rows:
-        made.doc_string = ONE_WAY
-    return made
 
 
 def _skl2onnx() -> Any:

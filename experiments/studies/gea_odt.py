@@ -18,14 +18,16 @@ from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting import plot_learning_curves
 from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published
+from experiments.methods.c45 import C45
 from experiments.pictures import plot_size_penalty
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import NOT_RUN, beside, groups_of, mean_and_std, table
 
-GEA, OC1, C45 = "GEA-ODT", "OC1", "C4.5"
+GEA, OC1 = "GEA-ODT", "OC1"
 EVOTREE = f"{GEA}, operators of evotree"
 """The preset with the operators that the defaults of evotree have."""
-GREEDY = (OC1, C45)  # the systems beside it, which are presets of ours
+GREEDY = {OC1: ObliqueTreeClassifier.from_preset(OC1), "C4.5": C45()}
+"""The systems beside it."""
 PROBLEMS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3", "house", "LS10")
 DATASETS = {  # the papers' names, and the files'
     **{name: name for name in ("breast-w", "bupa", "iris", "page-blocks", "pima")},
@@ -96,9 +98,9 @@ def thinned_curve(model: Any) -> pd.DataFrame | None:
 
 PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
 LONG_RUN = {"max_generations": 1000, "evolution__patience": None}
-METHODS = {GEA: PRESET(), EVOTREE: PRESET()}
+METHODS: dict[str, Any] = {GEA: PRESET(), EVOTREE: PRESET()}
 METHODS[EVOTREE].set_params(evolution__variation__published_operators=False)
-METHODS |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
+METHODS |= GREEDY
 for _name, _share in DIPOLAR.items():
     METHODS[_name] = PRESET(**LONG_RUN).set_params(
         evolution__variation__dipolar_probability=_share

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.engine.evolution import to_frame
-from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
+from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.protocols import KEY
 from evotree.operators.initialization.population import DIPOLE, PATH_SHARE
 from evotree.operators.refinement import Refinement
@@ -48,13 +48,11 @@ DATASETS = tuple(KINDS)
 DESCRIBED = [f"{name} ({kind})" for name, kind in KINDS.items()]
 ALGORITHMS: Mapping[str, Any] = {
     "CART": "axis",
-    "C4.5": ObliqueTreeClassifier.from_preset("C4.5"),
     "OC1": "oc1",
     "CART-LC": "cart_lc",
     "annealing": "annealing",
     "WODT": "wodt",
     "cross-entropy": "cross_entropy",
-    "CO2": "co2",
     "linear": "linear",
     "TAO": "tao",
 }
@@ -72,7 +70,7 @@ INITS: Mapping[str, Any] = {
 REFINERS = {
     "no refinement": Refinement("sparse", probability=0.0),  # all else as in the base
     "dipole": DIPOLE,
-    **{name: kind for name, kind in ALGORITHMS.items() if name != "C4.5"},
+    **ALGORITHMS,
 }
 _VARIATION = "evolution__variation__"
 NO_NODES = {f"{_VARIATION}mutation_probability": 0.0}
