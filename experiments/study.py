@@ -65,7 +65,8 @@ class Study:
     Its name is that of its experiment, of its module and of its text, which may name the constants
     of the module and what ``report(results)`` returns; that may draw pictures into the folder, too.
     A study of a paper has ``measured(runs)``: our figures, as `experiments.agreement` describes
-    them. ``draw(data_home, out)`` draws what needs the data, where it is missing.
+    them, which writes its page. ``draw(data_home, out)`` draws what needs the data, where it is
+    missing.
     """
 
     experiment: Experiment
@@ -224,12 +225,12 @@ def run_study(
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     **options: Any,
-) -> tuple[pd.DataFrame, Path | None]:
-    """Do what is missing of a study, or of some data sets and methods; write rows and report.
+) -> pd.DataFrame:
+    """Do what is missing of a study, or of some data sets and methods; write the rows.
 
     The database and the log are in a folder in `out` that has the study's name. The options are
     those of `run_experiment`. Returned are all rows, also of fits that failed, which are done again
-    the next time, and the report, which is None if no fit is done.
+    the next time.
     """
     experiment = study.experiment
     tasks = select_tasks(experiment, datasets, methods)
@@ -239,12 +240,11 @@ def run_study(
     failed = tuple(status for status in STATUSES if status != DONE)
     some = replace(experiment, plan=tasks)
     runs = run_experiment(some, folder, data_home, retry=failed, **options)
-    if not (runs["status"] == DONE).any():
-        return runs, None
-    write_rows(store, study.rows_file(out), study.curves_file(out))
-    if study.draw is not None and data_home is not None:
-        study.draw(data_home, out)
-    return runs, write_report(study, out)
+    if (runs["status"] == DONE).any():
+        write_rows(store, study.rows_file(out), study.curves_file(out))
+        if study.draw is not None and data_home is not None:
+            study.draw(data_home, out)
+    return runs
 
 
 def write_report(study: Study, out: Path) -> Path:
