@@ -25,7 +25,7 @@ extensions = [
 exclude_patterns = ["_build", "examples", "auto_examples/*.ipynb", "auto_examples/*.py"]
 exclude_patterns += ["**sg_execution_times.rst"]  # left by older builds
 # Detailed reports of papers' studies: written where their rows are, but no pages.
-papers = ("cedt", "dtsemnet", "gea_odt", "j48", "oc1", "tao", "wodt")
+papers = ("cedt", "gea_odt", "oc1", "tao", "wodt")
 exclude_patterns += [f"results/{name}.md" for name in papers]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]

@@ -170,8 +170,6 @@ class Fitted:
         The tree that was chosen; `tree` may be another one, such as one that was edited.
     by_hand : mapping of int to object
         What leaves were made to predict, by their positions.
-    shares_rows : bool
-        Whether the estimator sends rows with missing values down both branches.
     output_names : tuple of str, or None
         Names of several outputs in the place of those of the tree.
     arguments : FitArguments
@@ -193,7 +191,6 @@ class Fitted:
     choice: Any = None
     chosen: ObliqueTree | None = None
     by_hand: Mapping[int, Any] = field(default_factory=dict)
-    shares_rows: bool = False
     output_names: tuple[str, ...] | None = None
     arguments: FitArguments = FitArguments()
 

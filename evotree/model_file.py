@@ -89,11 +89,6 @@ class Model:
     ) -> Self:
         """Return the model of a fitted estimator."""
         members = members_of(estimator)
-        if members[0].shares_rows:
-            raise ValueError(
-                f"model is a {type(estimator).__name__} whose rows with missing values go both "
-                "ways."
-            )
         classes = members[0].classes
         if classes is not None:
             classes = _classes_from(classes.tolist())

@@ -249,19 +249,6 @@ class Schema(Sequence[Column]):
         """Positions of the features that are no bends: what exported code reads."""
         return [j for j in range(len(self.levels)) if j not in self.bends]
 
-    @cached_property
-    def missing_of(self) -> list[int]:
-        """Position of the feature that is 1 where each feature is missing; -1 for none."""
-        places: list[int] = []
-        for column in self:
-            n_features = len(column.feature_levels)
-            if isinstance(column, NumericColumn) and column.indicator:
-                last = len(places) + n_features - 1
-                places += [last] * (n_features - 1) + [-1]
-            else:
-                places += [-1] * n_features
-        return places
-
     @property
     def shapes(self) -> dict[str, list[tuple[str, float]]]:
         """The bends of the columns as `with_shapes` takes them."""

@@ -18,7 +18,6 @@ from evotree.schema import ABOVE, BELOW, LARGEST, LOG, quoted
 from evotree.words import (
     LEAST_WIDTH,
     LINE_WIDTH,
-    ONE_WAY,
     check_whole,
     fold,
     hung,
@@ -107,8 +106,6 @@ def export_text(
 def _indented(words: Wording) -> Iterator[str]:
     """Yield the lines of `export_text`."""
     fitted = words.fitted
-    if fitted.shares_rows:
-        yield f"# {ONE_WAY}"
     for k, depth, is_right in walk(fitted.tree):
         if is_right:
             yield f"{'|   ' * (depth - 1)}|--- else"
@@ -203,8 +200,6 @@ def export_rules(
 def _rule_blocks(words: Wording) -> Iterator[str]:
     """Yield the rules of `export_rules`, of each sum the tightest bound from each side."""
     fitted = words.fitted
-    if fitted.shares_rows:
-        yield from (f"# {ONE_WAY}", "")
     path: list[Inequality] = []
     between: list[str] = []
     for k, depth, is_right in walk(fitted.tree):

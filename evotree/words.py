@@ -133,10 +133,6 @@ def summed(
     return pieces
 
 
-ONE_WAY = "A row with a missing value goes one way here; the estimator averages both branches."
-"""What exports of a tree of C4.5 say."""
-
-
 def check_length(
     name: str, given: Sequence[Any] | np.ndarray, n: int, things: str
 ) -> None:

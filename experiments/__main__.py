@@ -7,8 +7,9 @@ from pathlib import Path
 
 from evotree.cli.main import logged
 from evotree.cli.options import LOG, add_options, processes, seconds
+from evotree.experiments.execution import DONE
 from experiments import STUDIES, load_study
-from experiments.agreement import PAPERS, write_reproductions
+from experiments.agreement import write_reproductions
 from experiments.study import Study, run_study, write_report
 
 
@@ -51,31 +52,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 file=sys.stderr,
             )
             return 2
-        write_page(study, write_report(study, out))
+        print(f"wrote {write_page(study, out)}")
         return 0
     try:
         with logged(log):
-            runs, report = run_study(study, **options)
+            runs = run_study(study, **options)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     counts = runs["status"].value_counts()
     print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
-    if report is None:
+    if not counts.get(DONE):
         print(
             f"no fit was done; the tracebacks are in {out / study.name}",
             file=sys.stderr,
         )
         return 2
-    write_page(study, report)
+    print(f"wrote {write_page(study, out)}")
     return 0
 
 
-def write_page(study: Study, report: Path) -> None:
-    """Say where a report is, and write the page of all papers where it is of one."""
-    print(f"wrote {report}")
-    if study.name in PAPERS:
-        print(f"wrote {write_reproductions(report.parent)}")
+def write_page(study: Study, out: Path) -> Path:
+    """Write the report of a study, or the page of all papers; return its path."""
+    if study.measured is not None:
+        return write_reproductions(out)
+    return write_report(study, out)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pandas as pd
 
 from evotree.experiments.datasets import OFFICIAL_TRAIN_ROWS
 from evotree.experiments.problems import PROBLEMS
-from experiments import STUDIES, load_study
+from experiments import load_study
 from experiments.rows import read_rows
 from experiments.study import TEXTS, Text, tables_of, write_text
 from experiments.tables import NOT_RUN as NOT_RUN_YET
@@ -28,9 +28,7 @@ OTHER_PROGRAM, NO_DATA, NOT_RUN = "another program's", "no such data at hand", "
 RECALLED = "recalled, not read"
 VERDICTS = (AS_PUBLISHED, BETTER, WORSE, OTHER_PROGRAM, NO_DATA, NOT_RUN, RECALLED)
 OWN = {"gea_odt": "GEA-ODT", "wodt": "WODT", "cedt": "CEDT", "oc1": "OC1", "tao": "TAO"}
-"""The studies of papers, and the papers' own methods."""
-PAPERS = (*OWN, "dtsemnet")
-"""The studies on the page ``reproductions.md``."""
+"""The studies of papers, which the page ``reproductions.md`` has, and the papers' own methods."""
 SHARES = ("accuracy", "test_error", "train_error")  # metrics that are shares of rows
 TOLERATED_STDS = 2.0
 TOLERATED_SHARE = 0.01
@@ -94,7 +92,7 @@ def agreement(published: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
 def all_agreements(out: Path) -> pd.DataFrame:
     """Return the agreements of all studies that have rows in a folder, with a column ``study``."""
     parts = []
-    for study in map(load_study, STUDIES):
+    for study in map(load_study, sorted(OWN)):
         if study.measured is not None and study.rows_file(out).exists():
             ours = study.measured(read_rows(study.rows_file(out)))
             parts.append(
@@ -145,7 +143,7 @@ def datasets_table() -> str:
     """Return where the data sets of the papers' studies come from, and how these take them."""
     known = pd.read_csv(DATA / "datasets.csv", index_col="file", keep_default_na=False)
     taken: dict[str, list[str]] = {name: [] for name in known.index}
-    for study in map(load_study, PAPERS):
+    for study in map(load_study, OWN):
         files = getattr(study.experiment.protocol, "files", {})
         real = [name for name in study.experiment.datasets if name not in PROBLEMS]
         for name in real:
@@ -170,7 +168,7 @@ def write_reproductions(out: Path) -> Path:
     counts = figures["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     papers = {
         name: tables_of(study, out) if study.rows_file(out).exists() else _NotRun()
-        for name, study in ((name, load_study(name)) for name in PAPERS)
+        for name, study in ((name, load_study(name)) for name in OWN)
     }
     shown = {
         **{"n": counts[[AS_PUBLISHED, BETTER, WORSE]].sum(), "total": counts},

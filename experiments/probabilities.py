@@ -10,8 +10,6 @@ from sklearn.metrics import roc_auc_score
 
 # Smaller probabilities count as this one in the log loss; trees' are often 0.
 LEAST = 1e-3
-# Bins of the calibration error, of equal width.
-N_BINS = 15
 
 
 def probabilities(model: Any, X: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -42,25 +40,3 @@ def clipped_log_loss(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     classes, codes = np.unique(y, return_inverse=True)
     predicted = probabilities(model, X, classes)[np.arange(len(y)), codes]
     return float(-np.log(np.maximum(predicted, LEAST)).mean())
-
-
-def brier(model: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the mean over rows of the summed squared errors of all classes' probabilities."""
-    classes = np.union1d(model.classes_, y)
-    errors = probabilities(model, X, classes) - (y[:, None] == classes)
-    return float(np.square(errors).sum(axis=1).mean())
-
-
-def calibration_error(model: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the expected calibration error of the most probable class (Guo et al. 2017).
-
-    Of the rows of each bin of confidences: the mean confidence less the share of right predictions.
-    """
-    classes = np.asarray(model.classes_)
-    predicted = probabilities(model, X, classes)
-    if np.isnan(predicted).any():
-        return float("nan")
-    confidence = predicted.max(axis=1)
-    is_right = classes[predicted.argmax(axis=1)] == y
-    bins = np.minimum((N_BINS * confidence).astype(np.int64), N_BINS - 1)
-    return float(np.abs(np.bincount(bins, confidence - is_right)).sum() / len(y))

@@ -4,7 +4,6 @@ Its rows are kept as CSV beside the report, so that a version control holds them
 on from them; while it runs, they are in a store in the folder of its name.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,33 +26,26 @@ from evotree.experiments.protocols import (
     Task,
     load_cached,
 )
-from experiments import load_study, suites
+from experiments import suites
 from experiments.methods import chosen, classifiers, regressors, trees
-from experiments.probabilities import LEAST, N_BINS
+from experiments.probabilities import LEAST
 from experiments.rows import fill, read_curve_rows, read_rows, write_rows
 from experiments.tables import LOSS_TIE, MISSING, TIE
 
 TEXTS = Path(__file__).parent / "texts"
 """The texts of the reports, a file a study; `Text` fills them."""
 SHARED: dict[str, Any] = {
-    **{
-        "chosen": chosen,
-        "classifiers": classifiers,
-        "regressors": regressors,
-        "trees": trees,
-    },
-    **{
-        "suites": suites,
-        "TIE": TIE,
-        "LOSS_TIE": LOSS_TIE,
-        "MISSING": MISSING,
-        "LEAST": LEAST,
-        "N_BINS": N_BINS,
-    },
+    "chosen": chosen,
+    "classifiers": classifiers,
+    "regressors": regressors,
+    "trees": trees,
+    "suites": suites,
+    "TIE": TIE,
+    "LOSS_TIE": LOSS_TIE,
+    "MISSING": MISSING,
+    "LEAST": LEAST,
 }
 """What all texts may name."""
-PAGES = {"other_aims": ("probabilities", "objectives", "costs", "constraints")}
-"""Pages with the reports of several studies, below a text of the page's name."""
 HOUSING_LIMIT = 21.0  # thousands of dollars
 DIGITS_ROWS = 1797
 
@@ -73,7 +65,8 @@ class Study:
     Its name is that of its experiment, of its module and of its text, which may name the constants
     of the module and what ``report(results)`` returns; that may draw pictures into the folder, too.
     A study of a paper has ``measured(runs)``: our figures, as `experiments.agreement` describes
-    them. ``draw(data_home, out)`` draws what needs the data, where it is missing.
+    them, which writes its page. ``draw(data_home, out)`` draws what needs the data, where it is
+    missing.
     """
 
     experiment: Experiment
@@ -232,12 +225,12 @@ def run_study(
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     **options: Any,
-) -> tuple[pd.DataFrame, Path | None]:
-    """Do what is missing of a study, or of some data sets and methods; write rows and report.
+) -> pd.DataFrame:
+    """Do what is missing of a study, or of some data sets and methods; write the rows.
 
     The database and the log are in a folder in `out` that has the study's name. The options are
     those of `run_experiment`. Returned are all rows, also of fits that failed, which are done again
-    the next time, and the report, which is None if no fit is done.
+    the next time.
     """
     experiment = study.experiment
     tasks = select_tasks(experiment, datasets, methods)
@@ -247,30 +240,15 @@ def run_study(
     failed = tuple(status for status in STATUSES if status != DONE)
     some = replace(experiment, plan=tasks)
     runs = run_experiment(some, folder, data_home, retry=failed, **options)
-    if not (runs["status"] == DONE).any():
-        return runs, None
-    write_rows(store, study.rows_file(out), study.curves_file(out))
-    if study.draw is not None and data_home is not None:
-        study.draw(data_home, out)
-    return runs, write_report(study, out)
+    if (runs["status"] == DONE).any():
+        write_rows(store, study.rows_file(out), study.curves_file(out))
+        if study.draw is not None and data_home is not None:
+            study.draw(data_home, out)
+    return runs
 
 
 def write_report(study: Study, out: Path) -> Path:
-    """Write the report of a study from the CSV files in a folder; return its path.
-
-    A page of `PAGES` has the reports of all its studies that have rows there.
-    """
-    for page, names in PAGES.items():
-        if study.name in names:
-            studies = [
-                study if name == study.name else load_study(name) for name in names
-            ]
-            texts = [
-                text_of(each, out) for each in studies if each.rows_file(out).exists()
-            ]
-            head = (TEXTS / f"{page}.md").read_text(encoding="utf-8")
-            below = [re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts]
-            return write_text(out / f"{page}.md", "\n".join([head, *below]))
+    """Write the report of a study from the CSV files in a folder; return its path."""
     for page in study.also:
         write_text(out / f"{page}.md", text_of(study, out, page))
     return write_text(out / f"{study.name}.md", text_of(study, out))

@@ -16,16 +16,14 @@ from evotree.operators.initialization.population import (
     init_population,
     init_seed,
 )
-from evotree.operators.pruning import prune, prune_cross_validated, prune_pessimistic
+from evotree.operators.pruning import prune, prune_cross_validated
 from evotree.operators.refinement import LinearRefiner, Resplit, tao_sweep
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.base import C45, Axis
+from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.cart_lc import CartLC
-from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import Linear, Sparse
-from evotree.operators.splitters.linear_machine import LinearMachine
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.wodt import WODT
 from evotree.operators.structure.rounding import round_tree
@@ -42,16 +40,16 @@ from evotree.operators.variation import (
 # First trees: on dipoles, by another algorithm, along a path of penalties; whole populations.
 __all__ = ["init_dipolar", "init_seed", "init_path", "init_population"]
 # Splitters, which search the hyperplane of one node: by features, by moves, by an optimizer.
-__all__ += ["Axis", "C45", "Dipole", "Annealing", "CartLC", "CrossEntropy", "OC1"]
-__all__ += ["CO2", "Linear", "LinearMachine", "Sparse", "WODT"]
+__all__ += ["Axis", "Dipole", "Annealing", "CartLC", "CrossEntropy", "OC1"]
+__all__ += ["Linear", "Sparse", "WODT"]
 # Mutation and crossover.
 __all__ += ["mut_nodes", "mut_terms", "cx_trees"]
 # Selection of parents, and of those who live on.
 __all__ += ["sel_proportional", "sel_crowded", "replace_best", "replace_nsga2"]
 # Refinement: a sweep of TAO, linear classifiers at nodes, another split by any splitter.
 __all__ += ["tao_sweep", "LinearRefiner", "Resplit"]
-# Pruning by the fitness, by cross-validation and as in C4.5; rounding of finished trees.
-__all__ += ["prune", "prune_cross_validated", "prune_pessimistic", "round_tree"]
+# Pruning by the fitness, and by cross-validation; rounding of finished trees.
+__all__ += ["prune", "prune_cross_validated", "round_tree"]
 # Constraints that every tree keeps.
 __all__ += [
     "Held",

@@ -110,7 +110,7 @@ VARIATION = (
     "mate",
 )
 OPERATORS = (*VARIATION, *REFINERS)
-NEEDS_CLASSES = {"co2", "wodt"}  # these searches have no form for targets
+NEEDS_CLASSES = {"wodt"}  # this search has no form for targets
 
 
 def operators_for(dataset, names=OPERATORS):

@@ -117,9 +117,6 @@ def test_features_follow_from_the_number_of_their_column(columns, seed):
     assert len(set(names)) == len(names) == found.shape[1]
     for j, (base, _) in columns.bends.items():
         assert of[j] == of[base] and names[base] == columns[of[j]].name
-    for j, at in enumerate(columns.missing_of):
-        assert (at < 0) == (not columns[of[j]].indicator or "missing" in names[j])
-        assert at < 0 or names[at] == f"{columns[of[j]].name} is missing"
 
 
 def test_names_say_what_features_are():

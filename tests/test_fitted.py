@@ -185,7 +185,7 @@ def name_of(column, asked):
 def test_a_schema_says_what_loops_over_its_columns_do(schema):
     made = [(c, one) for c, column in enumerate(schema) for one in features_of(column)]
     plain = [name_of(schema[c].name, one) for c, one in made]
-    names, answers, bends, missing = [], {}, {}, []
+    names, answers, bends = [], {}, {}
     for j, (c, asked) in enumerate(made):
         column = schema[c]
         own = [at for at, (of, _) in enumerate(made) if of == c]
@@ -196,12 +196,9 @@ def test_a_schema_says_what_loops_over_its_columns_do(schema):
             answers[j] = names[j], f"{shown} is not {asked}"
         if isinstance(asked, Bend):
             bends[j] = own[0], asked
-        has_gaps = isinstance(column, NumericColumn) and column.indicator
-        missing.append(own[-1] if has_gaps and j != own[-1] else -1)
     assert schema.features == tuple(names)
     assert schema.column_of.tolist() == [c for c, _ in made]
     assert (schema.answers, schema.bends) == (answers, bends)
-    assert schema.missing_of == missing
     assert schema.read_by_code == [j for j in range(len(made)) if j not in bends]
     straight = (
         replace(column, bends=()) if isinstance(column, NumericColumn) else column

@@ -235,7 +235,7 @@ class Evolution(Configuration):
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, axis-parallel trees and trees of logistic
         regressions; ``"tao"`` makes deep trees that are optimized and pruned in turn; the name of a
-        splitter grows trees greedily, that of a greedy preset, such as ``"C4.5"``, by its splitter
+        splitter grows trees greedily, that of a greedy preset, such as ``"OC1"``, by its splitter
         and its criterion.
         ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
         ``"widths"`` alone has four fifths; the rest is random. In place of names there may be

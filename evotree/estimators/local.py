@@ -5,7 +5,7 @@ tree alternating optimization, for one penalty or for a path of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Annotated, Any, Self
@@ -29,7 +29,7 @@ from evotree.configuration import (
 )
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators import base
-from evotree.estimators.rows import CLASS_WEIGHT, Beside, lazy_on_collections
+from evotree.estimators.rows import CLASS_WEIGHT, Beside
 from evotree.fitness.base import Objective
 from evotree.fitness.node import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import QuantileLoss
@@ -38,7 +38,7 @@ from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.population import init_from_tree
 from evotree.operators.pruning import cost_complexity_path, prune, risk_of_leaves
 from evotree.operators.refinement import tao_sweeps
-from evotree.operators.splitters.base import C45, Axis, Splitter
+from evotree.operators.splitters.base import Axis, Splitter
 from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import (
     GREEDY_PRESETS,
@@ -49,7 +49,6 @@ from evotree.operators.splitters.registry import (
 )
 from evotree.parallel import thread_map
 from evotree.rng import make_streams, seed_from
-from evotree.schema import NumericColumn
 from evotree.tree import Individual, ObliqueTree, node_depths
 
 _TEXTS = {
@@ -204,8 +203,6 @@ class GreedyTree(LocalTree):
             validation_fraction=self.validation_fraction,
             n_folds=self.n_folds,
             standard_errors=self.standard_errors,
-            # That of "pessimistic", which is for classes alone.
-            confidence=getattr(self, "confidence", np.nan),
             stream=stream,
         )
         tree = individual.to_tree()
@@ -273,7 +270,7 @@ class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
     ----------
     splitter : str or Splitter, default="oc1"
         What finds the hyperplane of a node: ``"axis"``, ``"cart_lc"``, ``"oc1"``, ``"annealing"``,
-        ``"cross_entropy"``, ``"wodt"``, ``"co2"``, ``"linear"``, ``"dipole"``, or an object of
+        ``"cross_entropy"``, ``"wodt"``, ``"linear"``, ``"dipole"``, or an object of
         `evotree.operators`, such as ``OC1(n_restarts=5)``.
     criterion : str or callable, default="gini"
         What a split is scored by: ``"entropy"``, ``"gini"``, ``"twoing"``, ``"error"``,
@@ -282,15 +279,10 @@ class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
         the two sides, arrays in the order of `classes_`. One side may be empty. A function that
         numba compiled is many times faster. With it `ccp_alpha` is weighed against errors.
     <LIMITS>
-    pruning : {"cost_complexity", "cross_validation", "pessimistic", "reduced_error"} or None, \
-default=None
+    pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
         part of the rows, ``"cross_validation"`` by cross-validation; ``"reduced_error"`` cuts
-        what does not help on a held-out part. ``"pessimistic"`` cuts, or raises subtrees, by upper
-        bounds of the errors on the training rows, as C4.5 does. The leaves of the pruned tree
-        predict by all rows.
-    confidence : float in (0, 1], default=0.25
-        Of ``"pessimistic"``: the less, the more is pruned.
+        what does not help on a held-out part. The leaves of the pruned tree predict by all rows.
     <VALIDATION>
     <CLASSES>
 
@@ -299,9 +291,6 @@ default=None
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are class shares.
     <SHARES>
-    shares_rows_ : bool
-        Whether `predict` and `predict_proba` send a row down both branches where a value is
-        missing, as C4.5 does. All that reads `tree_` sends it to the branch of more training rows.
     <ONE_TREE>
 
     References
@@ -319,75 +308,8 @@ default=None
     """
 
     criterion: Annotated[Any, StrOptions(set(CLASSIFICATION)), callable] = "gini"
-    pruning: Annotated[
-        Any, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None
-    ] = None
-    confidence: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.25
     class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
-
-    def _fit(self, dataset: Dataset) -> None:
-        """Grow a tree, and prune it; C4.5 shares rows with missing values."""
-        splitter = as_splitter(self.splitter)
-        if not isinstance(splitter, C45) or self.pruning != induction.PESSIMISTIC:
-            super()._fit(dataset)
-            return
-        tree = induction.induce_c45(
-            dataset,
-            splitter,
-            confidence=self.confidence,
-            limits=self._limits(dataset),
-            stream=make_streams(seed_from(self.random_state), 0, 1)[0],
-        )
-        self.fitted_ = replace(self._fitted_of(tree, dataset), shares_rows=True)
-
-    @property
-    def shares_rows_(self) -> bool:
-        """Whether rows with missing values go down both branches."""
-        return self.fitted_.shares_rows
-
-    @lazy_on_collections(lambda self: self.classes_[:0])
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each row, that of the leaf that it reaches.
-
-        A tree of C4.5 sends a row down both branches where a value is missing, and predicts the
-        class of the highest share in the mean of the leaves.
-        """
-        predicted: np.ndarray = super().predict(X)
-        if self.shares_rows_:
-            at, shares = self._predict_incomplete(X)
-            predicted[at] = self.classes_[shares.argmax(axis=1)]
-        return predicted
-
-    @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the classes, in the order of `classes_`, a column for each.
-
-        They are the class shares of the leaf that a row reaches, or depend on its distances to the
-        hyperplanes, as `probability` says. Where a tree of C4.5 asks a row for a value that is
-        missing, they are the mean of the class shares of the leaves of both branches, weighted by
-        training rows. The class that `predict` returns has the largest one.
-        """
-        probabilities: np.ndarray = super().predict_proba(X)
-        if self.shares_rows_:
-            at, shares = self._predict_incomplete(X)
-            probabilities[at] = shares
-        return probabilities
-
-    def _asked_columns(self) -> set[str]:
-        """Return none where rows are shared: nothing stands for what they lack."""
-        return set() if self.shares_rows_ else super()._asked_columns()
-
-    def _predict_incomplete(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that lack a value that some split asks for, and their class shares."""
-        is_number = [isinstance(column, NumericColumn) for column in self.columns_]
-        is_empty = self._cells(X).isna().to_numpy() & is_number
-        is_missing = is_empty[:, self.fitted_.schema.column_of]
-        is_used = (self.tree_.weights != 0.0).any(axis=0)
-        at = np.flatnonzero(is_missing[:, is_used].any(axis=1))
-        return at, induction.mean_of_branches(
-            self.tree_, self._features(X)[at], is_missing[at]
-        )
 
 
 @documented(**_TEXTS)
@@ -565,7 +487,7 @@ class TAOClassifier(base.TreeClassifier, AlternatingTree):
     ----------
     init : str, Splitter, ObliqueTree, model or fitted estimator, default="axis"
         The initial tree: grown by a splitter, by its name or itself, with the entropy; by the
-        splitter and the criterion of a greedy preset, such as ``"C4.5"``;
+        splitter and the criterion of a greedy preset, such as ``"OC1"``;
         <ELSEWHERE>
     depth : int, at least 0, default=8
         Depth to which an initial tree is grown.

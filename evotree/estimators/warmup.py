@@ -153,7 +153,6 @@ def compiling_beside(task: str) -> Iterator[None]:
 
 
 TASKS = ("classification", "regression")
-PRESETS = ("C4.5", "LMDT")  # those whose splitters have no name
 
 
 def estimators_of(task: str) -> list[Any]:
@@ -171,7 +170,6 @@ def estimators_of(task: str) -> list[Any]:
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
         getattr(estimators, f"TAO{kind}")(random_state=0),
-        *map(greedy.from_preset, PRESETS if task == "classification" else ()),
     ]
 
 

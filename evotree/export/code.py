@@ -26,7 +26,7 @@ from evotree.schema import (
 )
 from evotree.tables.columns import value_of
 from evotree.tree import LEAD, SoftSides
-from evotree.words import LEAST_WIDTH, LINE_WIDTH, ONE_WAY, fold, hung, summed
+from evotree.words import LEAST_WIDTH, LINE_WIDTH, fold, hung, summed
 
 _C_ADVICE = (
     "// Compile with -ffp-contract=off, so that every product and every sum is rounded."
@@ -369,7 +369,6 @@ def _notes_of_row(members: Sequence[Fitted], language: _Language) -> list[str]:
     read = {fitted.schema.bends.get(j, (j,))[0] for j in used_features(members)}
     used = [at for at, j in enumerate(fitted.schema.read_by_code) if j in read]
     return [
-        *([ONE_WAY] if fitted.shares_rows else []),
         f"x holds {len(fitted.schema.read_by_code)} {language.numbers}:",
         *(f"x[{at}] is {about[at]}" for at in used),
         *(f"y[{j}] is {target!r}" for j, target in enumerate(fitted.targets)),
@@ -732,9 +731,8 @@ def export_sql(
     if lines:  # a subquery
         case = f"CASE\n{_sql_branch([needed], 'NULL')}    ELSE (" if needed else "("
         return "\n".join([case, *lines, ")\nEND\n" if needed else ")\n"])
-    note = f"-- {ONE_WAY}\n" if fitted.shares_rows else ""
     if not fitted.targets:
-        return f"{note}{_sql_cases(fitted, operands, needed=needed)}\n"
+        return f"{_sql_cases(fitted, operands, needed=needed)}\n"
     columns = []
     for output, name in zip(fitted.each, fitted.targets, strict=True):
         operands, needed = _sql_operands([output], table)

@@ -18,7 +18,6 @@ from evotree._version import DISTRIBUTION, __version__
 from evotree.fitted import Fitted, is_forest, members_of
 from evotree.schema import LOG, Schema
 from evotree.tree import LEAD, ObliqueTree, SoftSides
-from evotree.words import ONE_WAY
 
 MAX_LEAVES = 10_000
 OPSET, IR_VERSION = 13, 7  # the oldest that have all operators, which old runtimes read
@@ -72,9 +71,7 @@ def to_onnx(model: Any) -> Any:
         label, shares = _classified(graph, rows, members, labels, is_forest(model))
         graph.put_out(label, "label", None, labels.dtype)
         graph.put_out(shares, "probabilities", len(labels))
-    return graph.model(
-        len(fitted.schema.read_by_code), ONE_WAY if fitted.shares_rows else ""
-    )
+    return graph.model(len(fitted.schema.read_by_code))
 
 
 def _onnx() -> Any:
@@ -300,7 +297,7 @@ class _Graph:
         self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
         self.outputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
 
-    def model(self, n_features: int, note: str) -> Any:
+    def model(self, n_features: int) -> Any:
         """Return the model of all nodes, over rows ``X`` of so many features."""
         helper = self.onnx.helper
         rows = helper.make_tensor_value_info("X", self.types.DOUBLE, [None, n_features])
@@ -312,5 +309,4 @@ class _Graph:
             ir_version=IR_VERSION,
             producer_name="evotree",
             producer_version=__version__,
-            doc_string=note,
         )

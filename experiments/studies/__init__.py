@@ -15,22 +15,14 @@ if TYPE_CHECKING:
 STUDIES = (
     "benchmark",
     "cedt",
-    "constraints",
-    "costs",
-    "dtsemnet",
-    "forests",
     "gea_odt",
-    "objectives",
     "oc1",
     "operators",
-    "probabilities",
     "readable",
     "regression",
     "srbench",
-    "steady",
     "survival",
     "tao",
-    "variants",
     "wodt",
 )
 """Names of the studies."""

@@ -4,9 +4,7 @@ The paper: Bollwein and Westphal (2022), Computational Statistics 37.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,19 +26,13 @@ from evotree.experiments.comparison import (
 )
 from evotree.experiments.protocols import Task
 from evotree.fitness.node import Criterion, Node
-from evotree.operators.splitters.cross_entropy import normalize, score_directions
-from evotree.plotting.style import save_picture
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
-from experiments.pictures import plot_search_on_sphere
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import (
     MISSING,
     NOT_RUN,
-    groups_of,
-    mean_and_std,
-    named,
     table,
 )
 
@@ -148,7 +140,6 @@ SETTINGS = {
     "α = 0.2, K = 3, the preset's": PRESETS["CEDT"]["splitter"],
 }
 N_SEARCHES = 50
-DRAWN = 1  # the search that is drawn, of the preset
 
 
 METHODS = {
@@ -242,26 +233,6 @@ def claim(tests: Mapping[tuple[str, str], FriedmanTest]) -> str:
     return "; ".join(said) or NOT_RUN
 
 
-def score_rows(runs: pd.DataFrame, variant: str, complete: list[str]) -> str:
-    """Return accuracies and leaves of the trees of a variant on each data set."""
-    names = {f"{system}, {variant}": system for system in ("CEDT", SLOW, *SYSTEMS[1:])}
-    fits_of = groups_of(runs, complete, names)
-    rows = []
-    for dataset in complete:
-        cells = {
-            system: fits_of[dataset, name]
-            for name, system in names.items()
-            if (dataset, name) in fits_of
-        }
-        row = {"data set": dataset}
-        for system, fits in cells.items():
-            row[f"{system} %"] = mean_and_std(100.0 * fits["accuracy"], 1)
-        for system, fits in cells.items():
-            row[f"{system} leaves"] = mean_and_std(fits["leaves"], 1)
-        rows.append(row | {"folds": str(len(cells["CEDT"]))})
-    return table(rows)
-
-
 def sepals() -> Node:
     """Return the rows of iris with two features, as in the paper's section 5.3."""
     X, y = load_iris(return_X_y=True)
@@ -269,18 +240,10 @@ def sepals() -> Node:
     return Node.of(X, y.astype(np.int32), weight, 3, int(Criterion.ERROR), 1)
 
 
-def draw_search(path: Path) -> str:
-    """Draw the search on the sphere; return how often each of `SETTINGS` finds the optimum."""
+def searches_found() -> str:
+    """Return how often each of `SETTINGS` finds the best split of iris by its sepals."""
     node = sepals()
-    shown = PRESETS["CEDT"]["splitter"]
-    Z, rows, _ = normalize(node, shown.normalization)
     streams = make_streams(0, 0, N_SEARCHES)
-    trace = shown.trace(node, streams[DRAWN].copy())
-    split = shown(node, streams[DRAWN].copy())
-    score = partial(score_directions, Z, rows)
-    axes = plot_search_on_sphere(node.X, node.y, split, trace, score)
-    axes.set(xlabel="sepal length", ylabel="sepal width")
-    save_picture(axes, path, dpi=110)
     found = []
     for name, search in SETTINGS.items():
         splits = [search(node, stream.copy()) for stream in streams]
@@ -290,7 +253,7 @@ def draw_search(path: Path) -> str:
 
 
 def report(results: Results) -> dict[str, Any]:
-    """Return the tables, and draw the picture."""
+    """Return the tables."""
     tests = rank_all(results.runs)
     published = load_published("cedt").pivot(
         index=["table", "metric"], columns="system", values="mean"
@@ -298,29 +261,18 @@ def report(results: Results) -> dict[str, Any]:
     theirs = {key: published.loc[key[0], f"rank by {key[1]}"] for key in tests}
     ranks = {key: rank_row(key, test, theirs[key]) for key, test in tests.items()}
     of_trees = {key: row for key, row in ranks.items() if key[0] in VARIANTS}
-    complete = {
-        variant: named(DATASETS, tests[variant, "accuracy"].datasets)
-        for variant in VARIANTS
-        if (variant, "accuracy") in tests
-    }
     return {
-        "n_sets": max(map(len, complete.values()), default=0),
+        "n_sets": max((len(test.datasets) for test in tests.values()), default=0),
         "n_same": sum(
             theirs[key].idxmin() == tests[key].mean_ranks.idxmin() for key in of_trees
         ),
         "n_tests": len(of_trees),
-        "scores": {
-            variant: score_rows(results.runs, variant, complete[variant])
-            if variant in complete
-            else NOT_RUN
-            for variant in VARIANTS
-        },
         "ranks": table(of_trees.values(), 2),
         "others": table([row for key, row in ranks.items() if key not in of_trees], 2),
         "control": table([control_row(key, tests[key]) for key in of_trees], 2),
         "claim": claim(tests),
         "smoothing": PAPERS_SMOOTHING,
-        "found": draw_search(results.out / "cedt_sphere.png"),
+        "found": searches_found(),
     }
 
 

@@ -18,14 +18,16 @@ from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting import plot_learning_curves
 from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published
+from experiments.methods.c45 import C45
 from experiments.pictures import plot_size_penalty
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import NOT_RUN, beside, groups_of, mean_and_std, table
 
-GEA, OC1, C45 = "GEA-ODT", "OC1", "C4.5"
+GEA, OC1 = "GEA-ODT", "OC1"
 EVOTREE = f"{GEA}, operators of evotree"
 """The preset with the operators that the defaults of evotree have."""
-GREEDY = (OC1, C45)  # the systems beside it, which are presets of ours
+GREEDY = {OC1: ObliqueTreeClassifier.from_preset(OC1), "C4.5": C45()}
+"""The systems beside it."""
 PROBLEMS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3", "house", "LS10")
 DATASETS = {  # the papers' names, and the files'
     **{name: name for name in ("breast-w", "bupa", "iris", "page-blocks", "pima")},
@@ -96,9 +98,9 @@ def thinned_curve(model: Any) -> pd.DataFrame | None:
 
 PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
 LONG_RUN = {"max_generations": 1000, "evolution__patience": None}
-METHODS = {GEA: PRESET(), EVOTREE: PRESET()}
+METHODS: dict[str, Any] = {GEA: PRESET(), EVOTREE: PRESET()}
 METHODS[EVOTREE].set_params(evolution__variation__published_operators=False)
-METHODS |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
+METHODS |= GREEDY
 for _name, _share in DIPOLAR.items():
     METHODS[_name] = PRESET(**LONG_RUN).set_params(
         evolution__variation__dipolar_probability=_share
@@ -126,29 +128,21 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def compare(runs: pd.DataFrame, number: str, system: str) -> tuple[str, pd.DataFrame]:
-    """Return a column of a table of the paper beside ours, and by how much we differ."""
-    published = load_published("gea_odt").query(
-        "table == @number and system == @system"
-    )
+def compare(runs: pd.DataFrame, number: str) -> str:
+    """Return a table of the paper beside ours, and how often its quality is reached."""
+    published = load_published("gea_odt").query("table == @number and system == @GEA")
     published = published.pivot(index="dataset", columns="metric", values="mean")
     rows = []
-    gains = {}
-    for (name, _), fits in groups_of(runs, TABLES[number], [system]).items():
+    differences = {}
+    for (name, _), fits in groups_of(runs, TABLES[number], [GEA]).items():
         means = fits.groupby("seed")[["accuracy", "nodes", "generations"]].mean()
-        gains[name] = means[["accuracy", "nodes"]].mean() - published.loc[name]
+        differences[name] = means[["accuracy", "nodes"]].mean() - published.loc[name]
         row = {"problem": name, **beside(means, published.loc[name], FIGURES)}
-        if system == GEA:
-            row["generations"] = f"{means.generations.mean():.0f}"
+        row["generations"] = f"{means.generations.mean():.0f}"
         rows.append(row | {"fits": str(len(fits))})
-    return table(rows), pd.DataFrame(gains, index=["accuracy", "nodes"]).T
-
-
-def compare_ours(runs: pd.DataFrame, number: str) -> str:
-    """Return a table of the paper beside GEA-ODT, and how often its quality is reached."""
-    text, gains = compare(runs, number, GEA)
-    if gains.empty:
+    if not rows:
         return NOT_RUN
+    gains = pd.DataFrame(differences, index=["accuracy", "nodes"]).T
     title = "At or above the published quality"
     gains["accuracy"] *= 100.0
     is_good = gains["accuracy"] >= 0.0
@@ -162,7 +156,7 @@ def compare_ours(runs: pd.DataFrame, number: str) -> str:
         for name, row in gains[~is_good].iterrows()
     )
     others = f"; the others: {others}" if others else ""
-    return f"{text}\n\n{title}: **{is_good.sum()} of {len(gains)}**{others}."
+    return f"{table(rows)}\n\n{title}: **{is_good.sum()} of {len(gains)}**{others}."
 
 
 def compare_operators(runs: pd.DataFrame) -> str:
@@ -185,14 +179,13 @@ def compare_operators(runs: pd.DataFrame) -> str:
     return table(rows)
 
 
-def figure4(results: Results) -> str:
-    """Draw the best fitness by generation, with and without dipoles; return where it leads to."""
-    fits = groups_of(results.runs, CURVE_PROBLEMS, DIPOLAR)
+def figure4(results: Results) -> None:
+    """Draw the best fitness by generation, with and without dipoles."""
     names = [
         name for name in CURVE_PROBLEMS if any(key[0] == name for key in results.curves)
     ]
-    if not fits or not names:
-        return NOT_RUN
+    if not names:
+        return
     _, axes = plt.subplots(1, len(names), figsize=(5.5 * len(names), 4), squeeze=False)
     for ax, name in zip(axes[0], names, strict=True):
         histories: dict[str, list[pd.DataFrame]] = {}
@@ -204,15 +197,6 @@ def figure4(results: Results) -> str:
         ax.set(title=name, xscale="symlog")
         ax.set_xlim(left=0)
     save_picture(axes[0, 0], results.out / "gea_odt_figure4.png")
-    return table(
-        {
-            "problem": name,
-            "share of dipolar changes": str(DIPOLAR[method]),
-            "test quality": mean_and_std(100.0 * group.accuracy, 1),
-            "nodes": mean_and_std(group.nodes, 1),
-        }
-        for (name, method), group in fits.items()
-    )
 
 
 def figure5(results: Results) -> str:
@@ -234,15 +218,12 @@ def figure5(results: Results) -> str:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the figures."""
-    tables = {"dipolar": figure4(results), "optimal": figure5(results)}
-    tables["operators"] = compare_operators(results.runs)
-    for number in TABLES:
-        tables[f"table{number}"] = compare_ours(results.runs, number)
-        beside = [
-            f"### {name}\n\n{compare(results.runs, number, name)[0]}" for name in GREEDY
-        ]
-        tables[f"beside{number}"] = "\n\n".join(beside)
-    return tables
+    figure4(results)
+    return {
+        "optimal": figure5(results),
+        "operators": compare_operators(results.runs),
+        **{f"table{number}": compare(results.runs, number) for number in TABLES},
+    }
 
 
 STUDY = Study(EXPERIMENT, report, measured)

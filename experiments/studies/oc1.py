@@ -17,7 +17,7 @@ from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.oc1 import OC1
 from experiments.agreement import load_published, name_as_published
 from experiments.study import ClassesProtocol, Results, Study, define
-from experiments.tables import beside, groups_of, mean_and_std, table
+from experiments.tables import groups_of, mean_and_std, table
 
 SYSTEMS = ("OC1", "CART-LC", "OC1-AP")
 TABLE1 = ("cancer", "iris", "housing", "diabetes")
@@ -31,7 +31,6 @@ SEARCHES: Mapping[str, OC1] = {
 }
 """Searches with more and more random moves."""
 SEARCHED = (*SEARCHES, "SADT")
-FIGURES = {"accuracy": ("accuracy", 100.0, 1), "leaves": ("leaves", 1.0, 1)}
 N_FOLDS, N_RUNS, N_SAMPLES = 5, 10, 5
 N_TRAIN, N_TEST = 2_000, 10_000
 
@@ -85,18 +84,6 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
     return name_as_published(of_paper, {"accuracy": "table1", "leaves": "table1"})
 
 
-def program_row(
-    cell: tuple[str, str], fits: pd.DataFrame, program: pd.Series
-) -> dict[str, str]:
-    """Return ours beside what the C program reached on the same folds."""
-    row = {
-        "data set": cell[0],
-        "system": cell[1],
-        **beside(fits, program, FIGURES, "C"),
-    }
-    return row | {"folds": str(len(fits))}
-
-
 def program_summary(
     groups: Mapping[tuple[str, str], pd.DataFrame], figures: pd.DataFrame
 ) -> Iterator[dict[str, str]]:
@@ -124,17 +111,6 @@ def program_summary(
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = results.runs
-    published = load_published("oc1").pivot(
-        index=["dataset", "system"], columns="metric", values="mean"
-    )
-    table1 = [
-        {"data set": cell[0], "system": cell[1]}
-        | beside(
-            fits.groupby("seed").mean(numeric_only=True), published.loc[cell], FIGURES
-        )
-        | {"fits": str(len(fits))}
-        for cell, fits in groups_of(runs, TABLE1, SYSTEMS).items()
-    ]
     moves = [
         {
             "problem": problem,
@@ -149,15 +125,8 @@ def report(results: Results) -> dict[str, Any]:
     figures = program_figures()
     groups = groups_of(runs[runs["seed"] == 0], figures.index.unique(0), SYSTEMS)
     groups = {cell: fits for cell, fits in groups.items() if cell in figures.index}
-    program = [
-        program_row(cell, fits, figures.loc[cell]) for cell, fits in groups.items()
-    ]
     return {
-        **{
-            "table1": table(table1, 2),
-            "moves": table(moves, 2),
-            "program": table(program, 2),
-        },
+        "moves": table(moves, 2),
         "program_summary": table(program_summary(groups, figures)),
     }
 

@@ -1,36 +1,31 @@
 """The study of operators: what each part of the search of `EvoTreeClassifier` is worth.
 
 One part at a time differs from a base: first trees, refinement, variation. All searches have the
-same seconds, in which their first trees are made, too. Their curves say how fit the best tree was
+same seconds, in which their first trees are made, too. It is measured how fit the best tree was
 after these seconds and after some generations, so that one fit answers for both budgets.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evotree.engine.evolution import to_frame
-from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.protocols import KEY
+from evotree.estimators import EvoTreeClassifier
 from evotree.operators.initialization.population import DIPOLE, PATH_SHARE
 from evotree.operators.refinement import Refinement
-from evotree.plotting.style import save_picture
-from experiments.pictures import plot_gaps
 from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.tables import MISSING, NOT_RUN, fold_means, named, paired, table
 
 N_FOLDS = 3
 SECONDS = 5.0
 """Of a search, first trees among them."""
-GENERATIONS = (10, 50)
-"""After which fitness is compared."""
-AT_END = {"test accuracy": "accuracy", f"fitness, {SECONDS:g} s": "last"}
-EARLIER = {f"fitness, generation {n}": n for n in GENERATIONS}
+EARLIER = {10: "fitness_10", 50: "fitness_50"}
+"""The columns of the fitness after so many generations."""
+AT_END = {"test accuracy": "accuracy", f"fitness, {SECONDS:g} s": "fitness_last"}
 """The columns in which variants are compared with the base, by title."""
-# Seconds at whose multiples a thinned curve says what the whole one does.
-CURVE_STEP = 0.25
 SIZE_PENALTY, TERM_PENALTY = 0.002, 0.0005
 KINDS = {
     "heart": "few rows, two classes",
@@ -48,13 +43,11 @@ DATASETS = tuple(KINDS)
 DESCRIBED = [f"{name} ({kind})" for name, kind in KINDS.items()]
 ALGORITHMS: Mapping[str, Any] = {
     "CART": "axis",
-    "C4.5": ObliqueTreeClassifier.from_preset("C4.5"),
     "OC1": "oc1",
     "CART-LC": "cart_lc",
     "annealing": "annealing",
     "WODT": "wodt",
     "cross-entropy": "cross_entropy",
-    "CO2": "co2",
     "linear": "linear",
     "TAO": "tao",
 }
@@ -72,7 +65,7 @@ INITS: Mapping[str, Any] = {
 REFINERS = {
     "no refinement": Refinement("sparse", probability=0.0),  # all else as in the base
     "dipole": DIPOLE,
-    **{name: kind for name, kind in ALGORITHMS.items() if name != "C4.5"},
+    **ALGORITHMS,
 }
 _VARIATION = "evolution__variation__"
 NO_NODES = {f"{_VARIATION}mutation_probability": 0.0}
@@ -103,8 +96,6 @@ FACTORS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """The overrides of each variant, by what they change."""
 BASE = "base"
-OF_BASE = {FIRST_TREES: PATHS, REFINEMENT: "sparse sweeps"}
-"""What the base has, as the pictures name it."""
 
 
 def make_model(**changed: Any) -> EvoTreeClassifier:
@@ -123,25 +114,32 @@ def method_name(factor: str, variant: str) -> str:
     return f"{factor}: {variant}"
 
 
-def learning_curve(model: Any) -> pd.DataFrame:
-    """Return generations, seconds and best fitness of a search, thinned.
+def curve_of(model: Any) -> pd.DataFrame:
+    """Return generations, seconds and best fitness of a search.
 
     Seconds are those since the search began, those of its first trees among them.
     """
     curve = to_frame(model.history_)[["gen", "seconds", "fitness_best"]]
     searched = model.seconds_["making first trees"] + model.seconds_["evolving"]
     curve["seconds"] += searched - curve["seconds"].iloc[-1]
-    return thinned(curve.round({"seconds": 3, "fitness_best": 6}))
+    return curve
 
 
-def thinned(curve: pd.DataFrame) -> pd.DataFrame:
-    """Return what `read_at` needs of a curve: for generations compared, and for each step."""
-    step = np.ceil(curve["seconds"] / CURVE_STEP)
-    is_compared = curve["gen"].isin([0, *GENERATIONS])
-    kept = curve[is_compared | step.ne(step.shift(-1))]
-    is_needed = kept["fitness_best"].diff().ne(0.0) | kept["gen"].isin(GENERATIONS)
-    is_needed.iloc[-1] = True
-    return kept[is_needed]
+def fitness_within(model: Any, column: str, budget: float) -> float:
+    """Return the best fitness within a budget of generations or seconds; NaN where none is known.
+
+    None is before the first trees are there, and after the last generation; after the last second
+    the search has what it ended with.
+    """
+    curve = curve_of(model)
+    within = curve[curve[column] <= budget]
+    is_over = column == "gen" and curve["gen"].iloc[-1] < budget
+    return np.nan if within.empty or is_over else float(within["fitness_best"].iloc[-1])
+
+
+def at_end(model: Any, column: str, position: int = -1) -> float:
+    """Return what stands in the last record of a search, or in the first one."""
+    return float(curve_of(model)[column].iloc[position])
 
 
 def compiling(model: Any) -> float:
@@ -164,45 +162,20 @@ EXPERIMENT = define(
     DATASETS,
     METHODS,
     ClassesProtocol(N_FOLDS),
-    curve=learning_curve,
-    measures={"seeded": seeded, "compiling": compiling},
+    measures={
+        "seeded": seeded,
+        "compiling": compiling,
+        "fitness_first": partial(fitness_within, column="gen", budget=0),
+        **{
+            name: partial(fitness_within, column="gen", budget=n)
+            for n, name in EARLIER.items()
+        },
+        "fitness_last": partial(fitness_within, column="seconds", budget=SECONDS),
+        "first_seconds": partial(at_end, column="seconds", position=0),
+        "generations": partial(at_end, column="gen"),
+        "end": partial(at_end, column="seconds"),
+    },
 )
-
-
-def read_at(
-    curve: pd.DataFrame, column: str, budgets: Sequence[float] | np.ndarray
-) -> np.ndarray:
-    """Return the best fitness within each budget of generations or seconds, shape (n_budgets,).
-
-    It is NaN before the first trees are there, and after the last generation; after the last
-    second the search has what it ended with.
-    """
-    spent = curve[column].to_numpy()
-    at = np.searchsorted(spent, budgets, side="right") - 1
-    is_known = at >= 0
-    if column == "gen":
-        is_known &= np.asarray(budgets) <= spent[-1]
-    return np.where(is_known, curve["fitness_best"].to_numpy()[at], np.nan)
-
-
-def with_budgets(results: Results) -> pd.DataFrame:
-    """Return the rows of fits that have curves, with what their curves say at the budgets."""
-    read = []
-    for key, curve in results.curves.items():
-        by_generation = read_at(curve, "gen", [0, *GENERATIONS])
-        at_end = curve.iloc[-1]
-        known: dict[Any, Any] = dict(zip(KEY, key, strict=True))
-        known |= dict(zip(("first", *GENERATIONS), by_generation, strict=True))
-        read.append(
-            known
-            | {
-                "first_seconds": curve["seconds"].iloc[0],
-                "last": read_at(curve, "seconds", [SECONDS])[0],
-                "generations": at_end["gen"],
-                "end": at_end["seconds"],
-            }
-        )
-    return results.runs.merge(pd.DataFrame(read)) if read else results.runs.iloc[:0]
 
 
 def means_of(fits: pd.DataFrame, column: Any, unit: float = 1.0) -> pd.DataFrame:
@@ -221,9 +194,10 @@ def gains_of(fits: pd.DataFrame, column: Any, factor: str) -> pd.DataFrame:
 def factor_table(fits: pd.DataFrame, factor: str) -> str:
     """Return what the variants of a factor differ in from the base."""
     gains = {title: gains_of(fits, name, factor) for title, name in AT_END.items()}
-    earlier = {title: gains_of(fits, n, factor) for title, n in EARLIER.items()}
+    columns = {f"fitness, generation {n}": name for n, name in EARLIER.items()}
     if factor == FIRST_TREES:
-        earlier = {"at first": gains_of(fits, "first", factor), **earlier}
+        columns = {"at first": "fitness_first", **columns}
+    earlier = {title: gains_of(fits, name, factor) for title, name in columns.items()}
     accuracy = means_of(fits, "accuracy", 100.0)
     complexity = means_of(fits, "complexity")
     log_generations = np.log(means_of(fits, "generations").clip(lower=1.0))
@@ -254,7 +228,8 @@ def factor_table(fits: pd.DataFrame, factor: str) -> str:
 
 def findings(fits: pd.DataFrame, factor: str) -> str:
     """Return which variants are clearly below and above the base, an item for each budget."""
-    budgets = AT_END | {f"fitness, generation {GENERATIONS[0]}": GENERATIONS[0]}
+    first, column = next(iter(EARLIER.items()))
+    budgets = AT_END | {f"fitness, generation {first}": column}
     return "\n".join(
         f"- {title.capitalize()}: {clear_differences(gains_of(fits, name, factor))}"
         for title, name in budgets.items()
@@ -302,36 +277,9 @@ def late_searches(fits: pd.DataFrame) -> str:
     return ", ".join(f"{name} ({end:.1f} s)" for name, end in late.items()) or "none"
 
 
-def gaps(results: Results, factor: str, seconds: np.ndarray) -> pd.DataFrame:
-    """Return how far the best tree is below the best of all searches, seconds by variant.
-
-    It is the median over the folds that all have, in points; infinite before there is a tree.
-    """
-    methods = {BASE: OF_BASE[factor]} | {
-        method_name(factor, name): name for name in FACTORS[factor]
-    }
-    best: dict[Any, float] = {}
-    read: dict[str, dict[Any, np.ndarray]] = {}
-    for (dataset, method, fold, seed), curve in results.curves.items():
-        part = dataset, fold, seed
-        fitness = np.nan_to_num(read_at(curve, "seconds", seconds), nan=-np.inf)
-        best[part] = max(best.get(part, -np.inf), fitness[-1])
-        if method in methods:
-            read.setdefault(methods[method], {})[part] = fitness
-    shared = set.intersection(*(set(of_one) for of_one in read.values()))
-    medians = {
-        name: np.median(
-            [100.0 * (best[part] - read[name][part]) for part in sorted(shared)], axis=0
-        )
-        for name in named(methods.values(), read)
-        if shared
-    }
-    return pd.DataFrame(medians, index=seconds)
-
-
 def report(results: Results) -> dict[str, Any]:
-    """Return the tables and the findings, and draw the picture."""
-    fits = with_budgets(results)
+    """Return the tables and the findings."""
+    fits = results.runs
     keys = {factor: factor.replace(" ", "_") for factor in FACTORS}
     if BASE not in means_of(fits, "accuracy"):
         names = [
@@ -345,10 +293,6 @@ def report(results: Results) -> dict[str, Any]:
     for factor, key in keys.items():
         made[key] = factor_table(fits, factor)
         made[f"{key}_found"] = findings(fits, factor)
-    seconds = np.arange(0.0, SECONDS + CURVE_STEP, CURVE_STEP)
-    panels = {factor: gaps(results, factor, seconds) for factor in OF_BASE}
-    ax = plot_gaps(panels, bold=list(OF_BASE.values()))
-    save_picture(ax, results.out / "operators_gaps.png")
     return made
 
 

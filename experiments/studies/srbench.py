@@ -20,10 +20,8 @@ from sklearn.utils import check_random_state
 from evotree import Evolution, EvoTreeRegressor
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from evotree.export import export_python
-from evotree.plotting.style import save_picture
 from experiments.agreement import DATA
 from experiments.methods.regressors import EVOTREE
-from experiments.pictures import plot_ranks
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import named, paired, shown, table
 
@@ -145,7 +143,9 @@ def written(values: pd.Series, decimals: int) -> pd.Series:
     return values.map(partial(shown, spec=f",.{decimals}f"))
 
 
-def means_table(figures: Mapping[str, pd.DataFrame], ours: str) -> str:
+def means_table(
+    figures: Mapping[str, pd.DataFrame], ranks: pd.DataFrame, ours: str
+) -> str:
     """Return what methods reach on real sets and on Friedman's, by their mean R²."""
     r2 = figures["r2"]
     gains = 100.0 * r2.loc[named(REAL, r2.index)].rsub(r2[ours], axis=0)
@@ -161,6 +161,8 @@ def means_table(figures: Mapping[str, pd.DataFrame], ours: str) -> str:
         "median seconds": written(over(REAL, figures["seconds"], "median"), 1),
         "Friedman: R²": written(over(FRIEDMAN, r2), 3),
         "Friedman: size": written(over(FRIEDMAN, figures["size"]), 0),
+        "rank by R²": written(ranks["r2"], 1),
+        "rank by size": written(ranks["size"], 1),
     }
     rows = pd.DataFrame(columns).loc[over(REAL, r2).sort_values(ascending=False).index]
     return table(rows.to_dict("records"))
@@ -247,19 +249,11 @@ def mean_ranks(figures: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def report(results: Results) -> dict[str, Any]:
-    """Return the tables, and draw the picture."""
+    """Return the tables."""
     figures = figures_by_method(results.runs)
     ours = named(METHODS, figures["r2"])
     ranks = mean_ranks(figures)
-    kinds = {
-        **dict.fromkeys(ranks.index, "symbolic regression"),
-        **dict.fromkeys(LEARNERS, "other published methods"),
-        **dict.fromkeys(ours, "one tree"),
-    }
     front = ranks[ranks["behind"] == ""]
-    save_picture(
-        plot_ranks(ranks.assign(kind=kinds), front), results.out / "srbench_ranks.png"
-    )
     places = [
         f"{method}, with mean ranks of {own['r2']:.1f} and {own['size']:.1f}, is "
         + (f"behind {own['behind']}" if own["behind"] else "one of them")
@@ -269,7 +263,7 @@ def report(results: Results) -> dict[str, Any]:
     return {
         "n_sets": len(figures["r2"]),
         "n_splits": " to ".join(map(str, sorted({n_splits.min(), n_splits.max()}))),
-        "means": means_table(figures, ours[0]),
+        "means": means_table(figures, ranks, ours[0]),
         "aims": aims_table(figures, ours[:1]),
         "front": list(front.index),
         "places": "; ".join(places),

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from evotree.dataset import jitter
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.estimators.local import TAOClassifier, sizes_of_tree, tao_path
+from evotree.estimators.local import TAOClassifier
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
 from evotree.operators.pruning import (
@@ -33,7 +33,6 @@ from evotree.plotting.style import save_picture
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
-from experiments.pictures import plot_tao_path
 from experiments.rows import read_rows
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import beside, mean_and_std, table
@@ -157,8 +156,6 @@ BESIDE = {
 """The trees that stand beside the systems of a table, each on data sets of its own."""
 PICTURE_ROWS = 10_000
 IMAGE_SHAPE = (28, 28)
-PATH_DATASET = "pendigits"
-PATH_DEPTHS = range(4, 13, 2)
 SMALL_TREE = replace(_PIXELS, Cs=(0.1, 0.02), leaves=(40, 25, 18, 12))
 FIGURES = {
     "test error": ("test_error", 100.0, 2),
@@ -236,46 +233,15 @@ def trees_of(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def path_tables(data_home: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the trees of a path of falling C, and those of rising depth, axis and oblique."""
-    data = load_cached(PATH_DATASET, data_home)
-    rows = np.arange(len(data.y))
-    X, y, X_test, y_test, _ = take_rows(
-        data.X, data.y, rows[: data.n_train], rows[data.n_train :]
-    )
-    model = TAOClassifier(random_state=0)
-    path = tao_path(X, y, estimator=model, X_test=X_test, y_test=y_test)
-    trees = []
-    for node in ("axis", "oblique"):
-        for depth in PATH_DEPTHS:
-            model = TAOClassifier(node=node, depth=depth, random_state=0).fit(X, y)
-            sizes = sizes_of_tree(model.tree_, model.apply(X))
-            trees.append(
-                {
-                    "node": node,
-                    "depth": depth,
-                    "parameters": sizes["weights"] + sizes["leaves"] - 1,
-                    "train_error": 1.0 - model.score(X, y),
-                    "test_error": 1.0 - model.score(X_test, y_test),
-                }
-            )
-    return path.table, pd.DataFrame(trees)
-
-
-def draw_pictures(data_home: Path, out: Path) -> None:
-    """Draw the path, and the tree of images, where their data were run and a file is missing."""
-    were_run = set(read_rows(STUDY.rows_file(out))["dataset"])
-    file = out / "tao_path.png"
-    if not file.exists() and PATH_DATASET in were_run:
-        save_picture(plot_tao_path(*path_tables(data_home)), file)
+def draw_tree(data_home: Path, out: Path) -> None:
+    """Draw the tree of images, where their data were run and the file is missing."""
     file = out / "tao_tree.png"
-    if file.exists() or "mnist" not in were_run:
+    if file.exists() or "mnist" not in set(read_rows(STUDY.rows_file(out))["dataset"]):
         return
     data = load_cached("mnist", data_home)
     X, y, *_ = take_rows(data.X, data.y, np.arange(PICTURE_ROWS), np.arange(1))
-    save_picture(
-        plot_tree(fit_recipe(X, y, 0, SMALL_TREE), image_shape=IMAGE_SHAPE), file
-    )
+    model = fit_recipe(X, y, 0, SMALL_TREE)
+    save_picture(plot_tree(model, image_shape=IMAGE_SHAPE), file)
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
@@ -338,4 +304,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study(EXPERIMENT, report, measured, draw_pictures)
+STUDY = Study(EXPERIMENT, report, measured, draw_tree)

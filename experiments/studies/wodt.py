@@ -3,9 +3,7 @@
 The paper: Yang, Shen and Gao (2019), AAAI 33, 5621-5627.
 """
 
-import tomllib
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +14,12 @@ from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.comparison import plot_times
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting.style import save_picture
-from experiments.agreement import DATA, load_published, name_as_published
+from experiments.agreement import load_published, name_as_published
+from experiments.methods.co2 import grown_by_co2
 from experiments.pictures import plot_accuracy_against_depth
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import (
     NOT_RUN,
-    beside,
     groups_of,
     mean_and_std,
     named,
@@ -30,9 +28,9 @@ from experiments.tables import (
 
 OURS = "WODT-groups"  # the start of ours, beside the paper's random one
 SYSTEMS = ("WODT", "APDT", "CO2", "CO2r", "OC1", "OC1r", "CART-LC", "CART-LCr")
+CO2_STARTS = {"CO2": False, "CO2r": True}  # whether they are random
 N_FOLDS = 5
 TOLERATED_STDS = 2.0
-FIGURES = {"accuracy": ("accuracy", 100.0, 2), "leaves": ("leaves", 1.0, 1)}
 DEPTHS = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20)
 DEPTH_DATASETS = ("usps", "mnist", "vehicle", "segment", "satimage", "pendigits")
 DEPTH_RIVALS = ("APDT", "CO2r", "OC1", "CART-LCr")
@@ -84,9 +82,6 @@ PLAN = {
 """The rows of the tables. Fits fewer than ten repetitions of five folds are the first ones. APDT
 and CART-LC draw nothing: one fit is all there is on an official split."""
 
-NOTES = tomllib.loads((DATA / "wodt_notes.toml").read_text("utf-8"))
-"""Why published cells are not run, and why some accuracies are below the published range."""
-
 
 class WodtProtocol(StudyProtocol):
     """Folds of some data sets, the official split of others."""
@@ -127,20 +122,23 @@ def make_plan() -> list[Task]:
     return tasks
 
 
-# The paper has all its systems split by information gain.
-PRESET = partial(
-    ObliqueTreeClassifier.from_preset,
-    criterion="entropy",
-    pruning=None,
-    min_samples_split=2,
-    scaling="minmax",
-)
+def grown_by(system: str, **limits: Any) -> ObliqueTreeClassifier:
+    """Return a system; the paper has all split by information gain, and prunes none."""
+    if system in CO2_STARTS:
+        return grown_by_co2(CO2_STARTS[system], **limits)
+    limits |= {"min_samples_split": 2, "pruning": None}
+    return ObliqueTreeClassifier.from_preset(
+        system, criterion="entropy", scaling="minmax", **limits
+    )
+
+
 EXPERIMENT = define(
     "wodt",
     PLAN,
-    {system: PRESET(system) for system in (*SYSTEMS, OURS)}
+    {system: grown_by(system) for system in (*SYSTEMS, OURS)}
     | {
-        limited(s, d): PRESET(s, max_depth=d) for s, d in product(DEPTH_SYSTEMS, DEPTHS)
+        limited(s, d): grown_by(s, max_depth=d)
+        for s, d in product(DEPTH_SYSTEMS, DEPTHS)
     },
     WodtProtocol(N_FOLDS, files={name: plan.file for name, plan in PLAN.items()}),
     plan=make_plan(),
@@ -152,30 +150,6 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
     return name_as_published(
         runs[runs["method"].isin(SYSTEMS)], {"accuracy": "2", "leaves": "3"}
     )
-
-
-def cell_row(
-    cell: tuple[str, str], fits: pd.DataFrame, theirs: pd.Series
-) -> dict[str, str]:
-    """Return a row of the table of a system."""
-    row = {"data set": cell[0], **beside(fits, theirs, FIGURES)}
-    row["accuracy, published"] += f" ± {100.0 * theirs['std']:.2f}"
-    return row | {"fits": str(len(fits))}
-
-
-def left_out(runs: pd.DataFrame, published: Iterable[tuple[str, str]]) -> str:
-    """Return which published cells were not run, and why."""
-    done = set(runs[["dataset", "method"]].itertuples(index=False, name=None))
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for cell in published:
-        if cell not in done:
-            reason = NOTES["left_out"].get(" ".join(cell), "not run yet")
-            reasons.setdefault((reason, cell[1]), []).append(cell[0])
-    rows = [
-        {"system": system, "data sets": ", ".join(names), "reason": reason}
-        for (reason, system), names in sorted(reasons.items())
-    ]
-    return table(rows, 3) if rows else "Nothing."
 
 
 def of_depths(runs: pd.DataFrame) -> pd.DataFrame:
@@ -247,46 +221,19 @@ def report(results: Results) -> dict[str, Any]:
     groups = groups_of(grown, PLAN, (*SYSTEMS, OURS))
     shallow = of_depths(results.runs)
     cells = {cell: fits for cell, fits in groups.items() if cell in published.index}
-    rows = {
-        cell: cell_row(cell, fits, published.loc[cell]) for cell, fits in cells.items()
-    }
     ours = pd.DataFrame(
         {k: fits[["accuracy", "leaves"]].mean() for k, fits in cells.items()}
     ).T
     theirs = published.loc[list(cells)]
     is_below = ours["accuracy"] < theirs["accuracy"] - TOLERATED_STDS * theirs["std"]
-    below = [
-        {
-            "data set": cell[0],
-            "system": cell[1],
-            "published": rows[cell]["accuracy, published"],
-            "ours": rows[cell]["accuracy, ours"],
-            "explanation": NOTES["below"].get(" ".join(cell), ""),
-        }
-        for cell in is_below.index[is_below]
-    ]
     smaller = (ours["leaves"] <= theirs["leaves"])[
         [system == "WODT" for _, system in cells]
     ]
-    systems = {
-        name: [row for c, row in rows.items() if c[1] == name] for name in SYSTEMS
-    }
     return {
-        "official": [name for name, plan in PLAN.items() if plan.is_official],
-        **{
-            "n_cells": len(cells),
-            "n_agree": int((~is_below).sum()),
-            "share": 100.0 * (~is_below).mean(),
-        },
-        **{
-            "n_smaller": smaller.sum(),
-            "n_wodt": len(smaller),
-            "below": table(below, 5),
-        },
-        "systems": "\n\n".join(
-            f"### {k}\n\n{table(of)}" for k, of in systems.items() if of
-        ),
-        "left_out": left_out(grown, published.index),
+        "n_cells": len(cells),
+        "n_agree": int((~is_below).sum()),
+        "n_smaller": smaller.sum(),
+        "n_wodt": len(smaller),
         "depths": draw_depths(shallow, results.out),
         "best": best_table(shallow),
         "starts": starts_table(groups),

@@ -163,8 +163,7 @@ WRONG = [
         ObliqueTreeClassifier,
         {"max_depth": -1, "min_samples_split": 1, "validation_fraction": 1.0},
     ),
-    *((ObliqueTreeClassifier, {"confidence": wrong}) for wrong in (0.0, 1.5)),
-    (ObliqueTreeRegressor, {"pruning": "pessimistic", "leaves": "auto"}),
+    (ObliqueTreeRegressor, {"pruning": "other", "leaves": "auto"}),
     (TAORegressor, {"leaves": "auto"}),
     (
         TAOClassifier,

@@ -87,7 +87,7 @@ def test_settings_and_criteria_are_those_given():
     assert trees[0] != trees[1]
 
 
-@pytest.mark.parametrize("name", ["C4.5", "SADT"])
+@pytest.mark.parametrize("name", ["APDT", "SADT"])
 def test_a_preset_is_the_same_by_its_name(name):
     by_name, itself = (
         make_toolbox(WINE, init={one: 1.0}, random_state=0).population(n=4)
@@ -98,13 +98,13 @@ def test_a_preset_is_the_same_by_its_name(name):
     by_name, splitter_alone = (
         TAOClassifier(one, max_iter=1, random_state=0).fit(X, y).tree_ for one in starts
     )
-    # C4.5 has one criterion; that of SADT is not the entropy.
-    assert (by_name == splitter_alone) is (name == "C4.5")
+    # The criterion of SADT is not the entropy, by which splitters grow trees.
+    assert (by_name == splitter_alone) is (name == "APDT")
 
 
-@pytest.mark.parametrize("one", [len, OC1(), ObliqueTreeClassifier("oc1"), "C4.5"])
+@pytest.mark.parametrize("one", [len, OC1(), ObliqueTreeClassifier("oc1"), "OC1"])
 def test_criteria_are_those_of_what_is_to_be_predicted(one):
-    own = "gain_ratio" if one == "C4.5" else getattr(one, "criterion", "entropy")
+    own = "twoing" if one == "OC1" else getattr(one, "criterion", "entropy")
     assert criterion_of(one, n_classes=3) == own
     assert criterion_of(one, n_classes=0) == "squared_error"
 

@@ -15,7 +15,6 @@ from evotree.fitness.own_criterion import OwnCriterion
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.cart_lc import CartLC
-from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.oc1 import OC1
@@ -46,8 +45,12 @@ compiled_gini = numba.njit(gini)
 MEASURES = {"gini": (gini, compiled_gini), "twoing": (twoing,)}
 SPLITTERS = (
     *(Annealing(max_moves=200), Axis(), CartLC(), CartLC(standardized=False)),
-    *(CO2(nus=(4.0,), rates=(0.03,), epochs=2), CrossEntropy(n_samples=25, max_iter=4)),
-    *(Linear(), OC1(n_restarts=2), WODT(max_iter=5)),
+    *(
+        CrossEntropy(n_samples=25, max_iter=4),
+        Linear(),
+        OC1(n_restarts=2),
+        WODT(max_iter=5),
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""What holds for every splitter, and of linear machines."""
+"""What holds for every splitter."""
 
 import numpy as np
 import pytest
@@ -9,26 +9,17 @@ from sklearn.datasets import load_iris
 
 from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
-from evotree.dataset import Dataset
 from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
-from evotree.operators.initialization.growth import RandomHalves, grow
+from evotree.operators.initialization.growth import RandomHalves
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.base import C45, Axis
+from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.cart_lc import CartLC
-from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import GROUPS, Linear, Sparse
-from evotree.operators.splitters.linear_machine import (
-    Comparisons,
-    LinearMachine,
-    Machine,
-    train_machine,
-)
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS, Bounded
 from evotree.operators.splitters.wodt import WODT
-from tests.reference import linear_machine as naive
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of
 
@@ -39,8 +30,6 @@ SEARCHES = {
     "cart_lc": CartLC(),
     "cart_lc whole": CartLC(elimination=0.0, tol=0.0, max_cycles=7),
     "cart_lc random": CartLC(start="random"),
-    "co2": CO2(nus=(4.0, 43.0), rates=(0.03,), epochs=3),
-    "co2 random": CO2("random", nus=(10.0,), rates=(0.03,), epochs=1),
     "cross_entropy": CrossEntropy(n_samples=25, max_iter=8),
     "cross_entropy of few rows": CrossEntropy(
         n_samples=25,
@@ -66,14 +55,11 @@ SEARCHES = {
 }
 OTHERS = {
     "bounded": Bounded(OC1(n_restarts=2, min_rows_per_feature=0.0), 2),
-    "c45": C45(),
     "dipole": Dipole(max_width=2),
     "linear strict": Linear(C=1e6),
-    "linear_machine": LinearMachine(),
     "random halves": RandomHalves(),
 }
-FOR_CLASSES = ("c45", "co2", "linear_machine", "wodt")
-NEVER_WORSE = ("cart_lc", "co2", "oc1", "oc1 anywhere")
+NEVER_WORSE = ("cart_lc", "oc1", "oc1 anywhere")
 
 
 def of(names):
@@ -85,7 +71,7 @@ def of(names):
 
 
 def is_for_classes(splitter):
-    return isinstance(splitter, C45 | CO2 | LinearMachine | WODT)
+    return isinstance(splitter, WODT)
 
 
 def same(split, other):
@@ -96,7 +82,7 @@ def test_all_registered_splitters_are_here():
     assert set(SPLITTERS) <= set(SEARCHES | OTHERS)
     assert (
         repr(SPLITTERS["oc1"]()) == "OC1()"
-        and repr(CO2("random")) == "CO2(start='random')"
+        and repr(CartLC("random")) == "CartLC(start='random')"
     )
 
 
@@ -120,8 +106,6 @@ def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
         else ("classification", "regression")
     )
     node = data.draw(smooth.hostile_nodes(data.draw(st.sampled_from(tasks))))
-    if isinstance(splitter, LinearMachine):  # the grower refuses sides of too few rows
-        node = node._replace(min_rows=1)
     before = [array.copy() for array in node[:3]]
     split, axis = splitter(node, stream_of(seed)), Axis()(node, stream_of(seed))
     for array, copy in zip(node[:3], before, strict=True):
@@ -158,7 +142,6 @@ def test_one_feature_gives_its_best_test(splitter, name):
         "oc1",
         "oc1 best",
         "wodt",
-        "linear_machine",
     )
 )
 def test_constant_features_get_no_weight_and_absent_classes_change_nothing(splitter):
@@ -176,7 +159,6 @@ def test_constant_features_get_no_weight_and_absent_classes_change_nothing(split
 
 
 SHARP = (
-    *(CO2(start) for start in ("axis", "random")),
     *(
         WODT(start=start, rescale=rescale)
         for start in ("groups", "random")
@@ -189,7 +171,6 @@ SHARP = (
     ),
     *(OC1(order=order) for order in ("sequential", "best")),
     OC1(random_start=True),
-    LinearMachine(),
 )
 
 
@@ -200,7 +181,7 @@ def test_separable_classes_are_parted(splitter):
         assert splitter(node, stream_of(seed)).score == 0.0
 
 
-@of(("cart_lc", "co2", "linear_machine", "wodt"))
+@of(("cart_lc", "wodt"))
 def test_units_of_features_do_not_matter(splitter):
     X, y = load_iris(return_X_y=True)
     X, unit = X[:, :2], 2.0 ** np.array([-20, 30])
@@ -237,7 +218,7 @@ def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter
         np.testing.assert_allclose(first, weights, atol=atol)
 
 
-@of(FOR_CLASSES)
+@of(("wodt",))
 def test_targets_are_refused(splitter):
     node = smooth.make_node(
         np.eye(3), np.arange(3.0), criterion=Criterion.SQUARED_ERROR
@@ -255,11 +236,9 @@ def test_targets_are_refused(splitter):
             Annealing,
             {"temperature": -1.0, "cooling": 0.0, "max_moves": -1, "patience": 0},
         ),
-        (C45, {"min_cases": 0.0}),
         (CartLC, {"start": "here", "max_cycles": -1, "tol": -0.1, "elimination": 1.0}),
         (CartLC, {"standardized": "yes"}),
         (WODT, {"penalty": "l2", "C": 0.0}),
-        (CO2, {"start": "zero", "momentum": 1.0, "batch_size": 0, "epochs": 0}),
         (
             CrossEntropy,
             {"smoothing": 1.0, "elite_share": 0.0, "patience": 0, "max_iter": 0},
@@ -273,7 +252,6 @@ def test_targets_are_refused(splitter):
             {"loss": "tree", "penalty": "l0", "groups": "both", "threshold": "own"},
         ),
         (Linear, {"C": 0.0, "tol": np.inf, "n_groups": 0, "max_iter": 0}),
-        (LinearMachine, {"tolerance": -0.1}),
         (OC1, {"n_restarts": -1, "n_jumps": 1.5, "n_random": 0, "order": "worst"}),
         (OC1, {"stagnation_step": 0.0, "bias": 0.9, "min_rows_per_feature": np.nan}),
         (Sparse, {"widths": "other", "loss": "other", "max_features": 0}),
@@ -285,40 +263,3 @@ def test_parameters_are_checked(kind, bad):
         message = f"'{name}' parameter of {kind.__name__} must be .*Got"
         with pytest.raises(ValueError, match=message):
             kind(**{name: value})
-    for name, value in {"nus": (), "rates": (1.0, np.inf)}.items():
-        with pytest.raises(ValueError, match=f"{name}=.*allowed are tuples"):
-            CO2(**{name: value})
-
-
-@settings(max_examples=25)
-@given(seeds, st.integers(2, 4), st.sampled_from((1, 2, 6)))
-def test_training_is_that_of_the_twin(seed, n_classes, most_passes):
-    """For few passes: a row on the boundary goes by the last bit, and so does what follows."""
-    rng = np.random.default_rng(seed)
-    rows = np.column_stack([rng.normal(size=(20, 2)), np.ones(20)])
-    y = rng.integers(0, n_classes, 20).astype(np.int32)
-    functions = np.zeros((n_classes, 3))
-    functions[np.setdiff1d(np.arange(n_classes), y), -1] = -np.inf
-    weight, order = rng.choice([0.5, 1.0, 2.0], 20), rng.permutation(20)
-    settings_ = (2.0, 1e-3, 0.99, 0.001, most_passes)
-    expected = naive.train(rows, y, weight, order, functions, *settings_)
-    if len(np.unique(y)) > 1:
-        train_machine(rows, y, weight, order, functions, *settings_)
-        np.testing.assert_allclose(functions, expected, rtol=1e-6, atol=1e-6)
-
-
-@given(seeds, st.integers(2, 6))
-def test_binary_splits_are_the_machine(seed, n_classes):
-    """All rows of a leaf have one winner, and leaves of each class that wins are there."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(80, 3))
-    machine = Machine(rng.normal(size=(n_classes, 3)), 0.3 * rng.normal(size=n_classes))
-    winners = machine.values(X).argmax(axis=1)
-    classes, codes = np.unique(winners, return_inverse=True)
-    if len(classes) < 2:
-        return
-    dataset = Dataset.in_raw_units(X, codes, np.arange(len(classes)))
-    part = Machine(machine.weights[classes], machine.intercepts[classes])
-    grown = grow(dataset, Comparisons(part, LinearMachine()), stream=stream_of())
-    assert grown.quality == 1.0
-    np.testing.assert_array_equal(grown.to_tree().labels[grown.apply(X)], codes)

@@ -21,7 +21,6 @@ from evotree.experiments.protocols import stratified_folds
 from evotree.front import FrontTree
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.methods import trees as made
-from experiments.studies import costs
 
 PACKAGES = {
     "stree": (chosen.ChosenClassifier(classifiers.scaled_stree), "stree"),
@@ -32,7 +31,6 @@ PACKAGES = {
     "xgboost": (chosen.ChosenClassifier(chosen.xgboost), "xgboost"),
     "obliquetree": (trees.PAIRS, "obliquetree"),
     "cubist": (chosen.ChosenRegressor(regressors.cubist_rules), "cubist"),
-    "pystreed": (costs.METHODS[costs.STREED], "pystreed"),
 }
 
 

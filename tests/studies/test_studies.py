@@ -201,7 +201,7 @@ def test_the_report_is_that_in_git_or_no_page(name, tmp_path):
         shutil.copy(file, tmp_path)
     report = write_report(load_study(name), tmp_path)
     text = report.read_text(encoding="utf-8")
-    if name in agreement.PAPERS:
+    if name in agreement.OWN:
         assert report.name == f"{name}.md" and "{" not in text
     else:
         assert text == (RESULTS / report.name).read_text(encoding="utf-8")
@@ -212,26 +212,17 @@ def test_the_report_is_that_in_git_or_no_page(name, tmp_path):
 TINY = {
     "benchmark": ("iris", "Logistic"),
     "cedt": ("iris", "DT, unpruned"),
-    "constraints": ("housing", "CART monotonic"),
-    "costs": ("blood-transfusion-3", "CART of cheap features"),
-    "dtsemnet": ("balance-scale", "CART"),
-    "forests": ("iris", "TAO bag"),
     "gea_odt": ("chessboard2", "GEA-ODT, 1,000 generations, dipolar 0"),
-    "objectives": ("car", "CART f1"),
     "oc1": ("POL", "1 start, 0 jumps"),
     "operators": ("heart", "first trees: OC1"),
-    "probabilities": ("iris", "CART, isotonic"),
     "readable": ("iris", "CART"),
     "regression": ("bodyfat", "Ridge"),
     "srbench": ("192_vineyard", "EvoTree"),
-    "steady": ("wine", "CART"),
     "survival": ("veterans", "SurvivalTree"),
     "tao": ("pendigits", "TAO, pendigits"),
-    "variants": ("iris", "no noise"),
     "wodt": ("iris", "WODT"),
 }
 """A data set and a method of each study."""
-FILES = {"blood-transfusion-3": "blood-transfusion"}
 
 
 @pytest.mark.slow
@@ -243,10 +234,8 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     study, out = load_study(name), tmp_path / "out"
     data = study.experiment.protocol
     if dataset not in base.PROBLEMS:
-        n_classes = {"regression": 0, "constraints": 0, "srbench": 0, "costs": 2}.get(
-            name, 3
-        )
-        write_data(tmp_path, FILES.get(dataset, dataset), 90, 4, n_classes)
+        n_classes = 0 if name in ("regression", "srbench") else 3
+        write_data(tmp_path, dataset, 90, 4, n_classes)
     if name == "tao":
         monkeypatch.setattr(
             "evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {dataset: 60}
@@ -263,13 +252,7 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     )
     runs, report = run_study(replace(study, experiment=some), tmp_path, out)
     assert runs["status"].eq("done").all() and len(runs) == len(tasks[:2]) > 0
-    has_values = runs[[*some.metrics, *some.scorers]].notna().all(axis=0)
-    # Targets have no probabilities, and CART no soft sides.
-    missing = {
-        "constraints": "broken_probabilities",
-        "probabilities": "shares_accuracy",
-    }
-    assert has_values.all() or missing[name] in has_values.index[~has_values]
+    assert runs[[*some.metrics, *some.scorers]].notna().all(axis=None)
     text = report.read_text(encoding="utf-8")
     assert (
         f"{len(runs)} fits in `{name}_runs.csv`" in text

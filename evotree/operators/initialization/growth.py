@@ -1,15 +1,9 @@
-"""Trees that are grown top-down by any splitter: random ones, and greedy induction as a whole.
-
-A row whose value is missing at a split of C4.5 goes down both branches, when the tree grows and
-when it predicts (`mean_of_branches`). A finished tree itself routes a row one way, as all that
-reads trees expects: to the branch of more training rows, by a second term of the split, on the
-feature that tells whether the value is missing.
-"""
+"""Trees that are grown top-down by any splitter: random ones, and greedy induction as a whole."""
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,22 +22,21 @@ from evotree.operators.pruning import (
     prune_cross_validated,
     prune_held_out,
     prune_marked,
-    prune_pessimistic,
     prune_reduced_error,
     prune_tree,
     risk_of_leaves,
     weakest_links,
 )
-from evotree.operators.splitters.base import C45, Split, Splitter
+from evotree.operators.splitters.base import Split, Splitter
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import (
     Splits,
     make_individual,
-    share_rows,
+    part_rows,
     subtree_sizes,
 )
 from evotree.rng import as_generator
-from evotree.tree import Individual, ObliqueTree, soft_reach
+from evotree.tree import Individual
 
 
 @dataclass(frozen=True)
@@ -83,12 +76,8 @@ def grow_splits(
     limits: GrowthLimits = _NO_LIMITS,
     *,
     stream: np.ndarray,
-    indicators: np.ndarray | None = None,
 ) -> Splits:
-    """Grow a tree on all rows of a data set.
-
-    With `indicators`, as of `share_rows`, rows whose value is missing go down both branches.
-    """
+    """Grow a tree on all rows of a data set."""
     if limits.min_samples_leaf > 1:
         dataset = dataset.unmerged()  # splitters count the rows of both sides
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
@@ -105,10 +94,10 @@ def grow_splits(
     max_depth = math.inf if limits.max_depth is None else limits.max_depth
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
-    pending = [(np.arange(X.shape[0], dtype=np.int32), weight, 0, splitter)]
+    pending = [(np.arange(X.shape[0], dtype=np.int32), 0)]
     end = time.perf_counter() + limits.seconds
     while pending:
-        rows, weight, depth, splitter = pending.pop()
+        rows, depth = pending.pop()
         weights.append(leaf_weights)
         thresholds.append(0.0)
         is_split.append(False)
@@ -140,17 +129,17 @@ def grow_splits(
             decrease = share * (score_undivided(node) - split.score)
             if decrease < limits.min_impurity_decrease:
                 continue
-        sides = share_rows(X, rows, weight, split.weights, split.threshold, indicators)
-        if min(len(side) for side, _ in sides) < limits.min_samples_leaf:
+        mid = part_rows(X, rows, 0, len(rows), split.weights, split.threshold)
+        sides = rows[:mid], rows[mid:]
+        if min(map(len, sides)) < limits.min_samples_leaf:
             continue
-        lightest = min(side_weight[side].sum() for side, side_weight in sides)
+        lightest = min(weight[side].sum() for side in sides)
         if lightest < limits.min_weight_fraction_leaf * total_weight:
             continue
         weights[-1] = split.weights
         thresholds[-1] = split.threshold
         is_split[-1] = True
-        below = splitter if split.below is None else split.below
-        pending += [(*side, depth + 1, below) for side in reversed(sides)]
+        pending += [(side, depth + 1) for side in reversed(sides)]
     return Splits(
         dataset.allowed(np.array(weights)),
         np.array(thresholds),
@@ -246,9 +235,6 @@ class RandomHalves:
 PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")
 """Names of the rules by which a tree is chosen from the prunings of a grown one."""
 
-PESSIMISTIC = "pessimistic"
-"""Name of the rule of C4.5, which is for classes alone."""
-
 
 def induce(
     dataset: Dataset,
@@ -260,7 +246,6 @@ def induce(
     validation_fraction: float = 0.1,
     n_folds: int = 10,
     standard_errors: float = 0.0,
-    confidence: float = 0.25,
     stream: np.ndarray,
 ) -> Individual:
     """Grow a tree and prune it."""
@@ -283,11 +268,6 @@ def induce(
             standard_errors=standard_errors,
             stream=stream,
         )
-    elif pruning == PESSIMISTIC:
-        splits = Splits(*individual.splits)
-        return make_individual(
-            dataset, *prune_pessimistic(splits, dataset, confidence)[0]
-        )
     elif ccp_alpha > 0.0 or individual.objective is not None:
         # Means never lose by a split, lines may.
         of_leaves, _ = risk_of_leaves(individual, dataset.n_classes, risk)
@@ -295,106 +275,3 @@ def induce(
     else:
         return individual
     return prune_marked(individual, dataset, marks)[0]
-
-
-_MIDDLE_ROUNDING = 1e-13  # relative
-_BLOCK = 4096  # rows that are predicted together
-
-
-def induce_c45(
-    dataset: Dataset,
-    splitter: C45,
-    *,
-    confidence: float = 0.25,
-    limits: GrowthLimits,
-    stream: np.ndarray,
-) -> ObliqueTree:
-    """Grow a tree over raw features as C4.5 does, and prune it."""
-    raw = dataset.unscaled()
-    assert dataset.schema is not None
-    missing_of = dataset.schema.missing_of
-    has_missing = max(missing_of) >= 0
-    splitter = replace(splitter, indicators=tuple(missing_of) if has_missing else ())
-    indicators = np.array(missing_of, dtype=np.int64) if has_missing else None
-    splits = grow_splits(
-        raw, splitter, "gain_ratio", limits, stream=stream, indicators=indicators
-    )
-    splits = splits._replace(thresholds=values_at_or_below(splits, raw.X, indicators))
-    splits, counts = prune_pessimistic(splits, raw, confidence, indicators)
-    if indicators is not None:
-        splits = sent_with_most(splits, counts, raw.X, indicators)
-    samples = counts.sum(axis=1)
-    tree = ObliqueTree(
-        *splits,
-        values=counts / samples[:, np.newaxis],
-        spread=dataset.raw_spread,
-        weighted_n_node_samples=samples,
-    )
-    if indicators is None and not dataset.is_weighted:
-        return tree
-    return tree.replaced(
-        row_counts=dataset.count_rows(tree.apply(raw.X), tree.subtree_size)
-    )
-
-
-def values_at_or_below(
-    splits: Splits, X: np.ndarray, indicators: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the greatest known values that do not exceed thresholds (Quinlan 1993, 2.4)."""
-    thresholds = splits.thresholds.copy()
-    for k in np.flatnonzero(splits.subtree_size > 1).tolist():
-        feature = int(np.flatnonzero(splits.weights[k])[0])
-        values = X[:, feature]
-        if indicators is not None and indicators[feature] >= 0:
-            values = values[X[:, indicators[feature]] <= 0.0]
-        limit = thresholds[k] + _MIDDLE_ROUNDING * abs(thresholds[k])
-        thresholds[k] = values[values <= limit].max()
-    return thresholds
-
-
-def sent_with_most(
-    splits: Splits, counts: np.ndarray, X: np.ndarray, indicators: np.ndarray
-) -> Splits:
-    """Return splits that send rows whose value is missing to the side of more weight."""
-    # Where the number that fills in goes the other way, the split gets a second term.
-    weights, size = splits.weights.copy(), splits.subtree_size
-    heaviness = counts.sum(axis=1)
-    for k in np.flatnonzero(size > 1).tolist():
-        feature = int(np.flatnonzero(weights[k])[0])
-        indicator = int(indicators[feature])
-        if indicator < 0:
-            continue
-        left, right = k + 1, k + 1 + int(size[k + 1])
-        filled = X[X[:, indicator] > 0.0, feature][0]
-        goes_right = filled > splits.thresholds[k]
-        if goes_right != (heaviness[right] > heaviness[left]):
-            # Beyond the threshold, by the deviation of the feature.
-            margin = -X[:, feature].std() if goes_right else X[:, feature].std()
-            weights[k, indicator] = splits.thresholds[k] - filled + margin
-    return splits._replace(weights=weights)
-
-
-def mean_of_branches(
-    tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray
-) -> np.ndarray:
-    """Return the class shares of rows that go both ways where a value is missing."""
-    # Such a row goes to each branch with the share that the branch has in the training weight of
-    # its node; its class shares are the mean of those of the leaves that it reaches, weighted by
-    # how much of it reaches them (Quinlan 1993, section 3.3).
-    means = np.empty((len(X), tree.values.shape[1]))
-    is_leaf = tree.is_leaf
-    splits = np.flatnonzero(~is_leaf)
-    # The first: an indicator follows its feature.
-    features = (tree.weights[splits] != 0.0).argmax(axis=1)
-    rights = splits + 1 + tree.subtree_size[splits + 1]
-    samples = np.asarray(tree.weighted_n_node_samples)
-    shares = samples[rights] / samples[splits]
-    for first in range(0, len(X), _BLOCK):
-        block = slice(first, first + _BLOCK)
-        right = np.where(
-            is_missing[block, features],
-            shares,
-            X[block, features] > tree.thresholds[splits],
-        )
-        means[block] = soft_reach(tree, right.T)[is_leaf].T @ tree.values[is_leaf]
-    return means

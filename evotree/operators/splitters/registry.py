@@ -9,19 +9,11 @@ import numpy as np
 
 from evotree.fitness.node import REGRESSION, Node
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.base import (
-    C45,
-    Axis,
-    Split,
-    Splitter,
-    best_split_along,
-)
+from evotree.operators.splitters.base import Axis, Split, Splitter, best_split_along
 from evotree.operators.splitters.cart_lc import CartLC
-from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import Linear, Sparse
-from evotree.operators.splitters.linear_machine import LinearMachine
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.wodt import WODT
 
@@ -30,7 +22,6 @@ SPLITTERS: Mapping[str, Callable[[], Splitter]] = MappingProxyType(
         "annealing": Annealing,
         "axis": Axis,
         "cart_lc": CartLC,
-        "co2": CO2,
         "cross_entropy": CrossEntropy,
         "dipole": Dipole,
         "linear": Linear,
@@ -41,12 +32,7 @@ SPLITTERS: Mapping[str, Callable[[], Splitter]] = MappingProxyType(
 """The splitters with their default settings, by the names that are values of parameters."""
 
 
-KINDS_OF_SPLITTERS: tuple[Any, ...] = (
-    *SPLITTERS.values(),
-    C45,
-    LinearMachine,
-    Sparse,
-)
+KINDS_OF_SPLITTERS: tuple[Any, ...] = (*SPLITTERS.values(), Sparse)
 """All classes of splitters."""
 
 
@@ -63,11 +49,6 @@ _OC1: Mapping[str, Any] = {
 GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
-        "C4.5": {
-            "splitter": C45(),
-            "criterion": "gain_ratio",
-            "pruning": "pessimistic",
-        },
         "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
         "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
         # All rows, the paper's number of candidates, and the threshold as drawn; but the paper
@@ -79,22 +60,7 @@ GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             **_OC1,
             "criterion": "gini",
         },
-        "CO2": {
-            "splitter": CO2(start="axis"),
-            "criterion": "entropy",
-            "scaling": "minmax",
-        },
-        "CO2r": {
-            "splitter": CO2(start="random"),
-            "criterion": "entropy",
-            "scaling": "minmax",
-        },
         "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
-        "LMDT": {
-            "splitter": LinearMachine(),
-            "criterion": "entropy",
-            "pruning": "reduced_error",
-        },
         "OC1": {"splitter": OC1(), **_OC1},
         "OC1-AP": {"splitter": Axis(), **_OC1},
         "OC1r": {"splitter": OC1(random_start=True), **_OC1},

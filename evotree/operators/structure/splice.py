@@ -6,7 +6,7 @@ writes the nodes that rows reach, and drops the parts that no row reaches. Pytho
 tuples, `Dataset.rows` and `Individual.nodes`: those with names take numba a microsecond more.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -473,10 +473,6 @@ def on_rows(individual: Individual, dataset: Dataset) -> Individual:
 # ---- the sides of one split ----------------------------------------------------------------------
 
 
-Side: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Positions of rows, int32, and the weights of all rows, as many as the data set has."""
-
-
 class Splits(NamedTuple):
     """The hyperplanes of a tree, in prefix order, and where they stand; 0 at leaves."""
 
@@ -504,36 +500,3 @@ def part_rows(X, order, lo, hi, w, threshold):
     return split_rows(
         order, lo, hi, projection, threshold, np.empty(hi - lo, dtype=np.int32)
     )
-
-
-def share_rows(
-    X: np.ndarray,
-    rows: np.ndarray,
-    weight: np.ndarray,
-    normal: np.ndarray,
-    threshold: float,
-    indicators: np.ndarray | None = None,
-) -> tuple[Side, Side]:
-    """Part the rows of a node by a split; those that miss the value it asks for go both ways."""
-    # Such a row is on each side with a part of its weight: the share of that side in the weight of
-    # the rows whose value is known (Quinlan 1993, chapter 3); one half where none is.
-    is_missing = np.zeros(len(rows), dtype=bool)
-    feature = (normal != 0.0).argmax()
-    if indicators is not None and indicators[feature] >= 0:
-        is_missing = X[rows, indicators[feature]] > 0.0
-    complete, missing = rows[~is_missing], rows[is_missing]
-    mid = part_rows(X, complete, 0, len(complete), normal, threshold)
-    left, right = complete[:mid], complete[mid:]
-    if len(missing) == 0:
-        return (left, weight), (right, weight)
-    on_left, on_right = weight[left].sum(), weight[right].sum()
-    share = on_left / (on_left + on_right) if len(complete) else 0.5
-
-    def side(reaching: np.ndarray, share: float) -> Side:
-        if share <= 0.0:
-            return reaching, weight
-        shared = weight.copy()
-        shared[missing] *= share
-        return np.concatenate([reaching, missing]), shared
-
-    return side(left, share), side(right, 1.0 - share)

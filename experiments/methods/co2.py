@@ -14,13 +14,12 @@ is lowered by stochastic gradient descent with momentum, and projection onto tha
 import math
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral, Real
-from typing import Annotated
+from typing import Any
 
 import numpy as np
+from numba import njit
 
-from evotree._jit import inner_kernel, kernel
-from evotree.configuration import Configuration, Interval, StrOptions
+from evotree.estimators import ObliqueTreeClassifier
 from evotree.fitness.node import Node
 from evotree.operators.splitters.base import (
     Axis,
@@ -28,15 +27,11 @@ from evotree.operators.splitters.base import (
     Split,
     better_split,
     inner,
-    needs_classes,
     node_hyperplane,
     scale_rows,
 )
 from evotree.rng import normal, shuffle
 from evotree.tree import project
-
-STARTS = ("axis", "random")
-"""Names of the starts."""
 
 NUS = (0.1, 1.0, 4.0, 10.0, 43.0, 100.0)
 """The bounds of the squared length that the paper tries."""
@@ -44,19 +39,20 @@ NUS = (0.1, 1.0, 4.0, 10.0, 43.0, 100.0)
 RATES = (0.003, 0.01, 0.03)
 """The learning rates that the paper tries."""
 
-_LEAST_STEPS = 100
+MOMENTUM, BATCH_SIZE, EPOCHS = 0.9, 100, 10
+"""The share of the last step that is added to the next; rows of a step; passes over the rows."""
+
+LEAST_STEPS = 100
 
 
-@inner_kernel
+@njit
 def log_sum(leaf):
     """Return ``log(sum(exp(leaf)))``."""
-    largest, total = leaf.max(), 0.0
-    for k in range(leaf.shape[0]):
-        total += math.exp(leaf[k] - largest)
-    return largest + math.log(total)
+    largest = leaf.max()
+    return largest + math.log(np.exp(leaf - largest).sum())
 
 
-@kernel
+@njit
 def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
     """Return the mean upper bound over a batch of rows, and write its gradient.
 
@@ -64,7 +60,6 @@ def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
     positions of rows. `theta` and `grad` have the shape (p,), `leaves` and `leaf_grad`
     (2, n_present).
     """
-    n_present = leaves.shape[1]
     norm_left, norm_right = log_sum(leaves[0]), log_sum(leaves[1])
     grad[:] = 0.0
     leaf_grad[:] = 0.0
@@ -86,29 +81,17 @@ def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
             w_left += w
             leaf_grad[0, k] -= w
         if slope != 0.0:
-            for j in range(theta.shape[0]):
-                grad[j] += slope * rows[i, j]
+            grad += slope * rows[i]
     total = w_left + w_right
-    for j in range(theta.shape[0]):
-        grad[j] /= total
-    for k in range(n_present):
-        leaf_grad[0, k] += w_left * math.exp(leaves[0, k] - norm_left)
-        leaf_grad[1, k] += w_right * math.exp(leaves[1, k] - norm_right)
-        leaf_grad[0, k] /= total
-        leaf_grad[1, k] /= total
+    grad /= total
+    leaf_grad[0] += w_left * np.exp(leaves[0] - norm_left)
+    leaf_grad[1] += w_right * np.exp(leaves[1] - norm_right)
+    leaf_grad /= total
     return bound / total
 
 
-@inner_kernel
-def momentum_step(values, velocity, grad, momentum, rate):
-    """Make one step of gradient descent with momentum."""
-    for j in range(values.shape[0]):
-        velocity[j] = momentum * velocity[j] - rate * grad[j]
-        values[j] += velocity[j]
-
-
-@kernel
-def lower_bound(scaled, theta, leaves, nu, rate, momentum, batch_size, epochs, stream):
+@njit
+def lower_bound(scaled, theta, leaves, nu, rate, batch_size, epochs, stream):
     """Lower the bound by stochastic gradient descent from a start, which is overwritten.
 
     The start is ``theta (p,)`` and ``leaves (2, n_present)``, logarithms of shares of classes.
@@ -120,7 +103,7 @@ def lower_bound(scaled, theta, leaves, nu, rate, momentum, batch_size, epochs, s
     order = np.arange(n).astype(np.int32)
     size = min(batch_size, n)
     n_batches = (n + size - 1) // size
-    for step in range(max(epochs * n_batches, _LEAST_STEPS)):
+    for step in range(max(epochs * n_batches, LEAST_STEPS)):
         first = step % n_batches * size
         if first == 0:
             shuffle(stream, order)
@@ -134,14 +117,13 @@ def lower_bound(scaled, theta, leaves, nu, rate, momentum, batch_size, epochs, s
             grad,
             leaf_grad,
         )
-        momentum_step(theta, velocity, grad, momentum, rate)
-        for g in range(2):
-            momentum_step(leaves[g], leaf_velocity[g], leaf_grad[g], momentum, rate)
+        velocity[:] = MOMENTUM * velocity - rate * grad
+        leaf_velocity[:] = MOMENTUM * leaf_velocity - rate * leaf_grad
+        theta += velocity
+        leaves += leaf_velocity
         square = inner(theta, theta)
         if square > nu:
-            factor = math.sqrt(nu / square)
-            for j in range(p):
-                theta[j] *= factor
+            theta *= math.sqrt(nu / square)
 
 
 def start_leaves(scaled: ScaledRows, theta: np.ndarray) -> np.ndarray:
@@ -152,57 +134,28 @@ def start_leaves(scaled: ScaledRows, theta: np.ndarray) -> np.ndarray:
     return np.log(leaves / leaves.sum(axis=1, keepdims=True))
 
 
-@dataclass(frozen=True, repr=False)
-class CO2(Configuration):
-    """The best of the splits by the continuous upper bound, over bounds of length and rates.
+@dataclass(frozen=True)
+class CO2:
+    """The best of the splits by the continuous upper bound, over `NUS` and `RATES`.
 
     The paper chooses the bound and the rate by validation; here they are those whose split has the
-    best score on the node's own rows. The start at the best test of one feature takes part in the
-    choice. Features are standardized at the node.
-
-    Parameters
-    ----------
-    start : {"axis", "random"}, default="axis"
-        Start at the best test of one feature (the paper's CO2), or at a random hyperplane (CO2r).
-    nus : tuple of float above 0, default=NUS
-        Bounds of the squared length of the hyperplane, threshold included.
-    rates : tuple of float above 0, default=RATES
-        Learning rates.
-    momentum : float in [0, 1), default=0.9
-        Share of the last step that is added to the next.
-    batch_size : int, at least 1, default=100
-        Rows of a step.
-    epochs : int, at least 1, default=10
-        Passes over the rows for each bound and rate; 100 steps where these are more.
+    best score on the node's own rows. It starts at the best test of one feature, which takes part
+    in the choice (the paper's CO2), or at a random hyperplane (CO2r). Features are standardized at
+    the node.
     """
 
-    start: Annotated[str, StrOptions(set(STARTS))] = "axis"
-    nus: tuple[float, ...] = NUS
-    rates: tuple[float, ...] = RATES
-    momentum: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.9
-    batch_size: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
-    epochs: Annotated[int, Interval(Integral, 1, None, closed="left")] = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("nus", "rates"):
-            values = getattr(self, name)
-            if not values or not all(0.0 < value < np.inf for value in values):
-                raise ValueError(
-                    f"{name}={values!r}: allowed are tuples of finite numbers above 0."
-                )
+    is_random: bool = False
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
-        needs_classes(node, "co2")
         d = node.X.shape[1]
         axis = Axis()(node, stream)
-        if d == 1 or (axis is None and self.start == "axis"):
+        if d == 1 or (axis is None and not self.is_random):
             return axis
         scaled = scale_rows(node, rescale=True)
         start = np.zeros(d + 1)
         best: Split | None = None
-        if axis is not None and self.start == "axis":
+        if axis is not None and not self.is_random:
             feature = int(axis.weights.argmax())
             if scaled.scale[feature] == 0.0:  # differences too small to be scaled
                 return axis
@@ -212,18 +165,17 @@ class CO2(Configuration):
         else:
             start[:] = [normal(stream) for _ in range(d + 1)]
         first = start_leaves(scaled, start)
-        for nu, rate in product(map(float, self.nus), map(float, self.rates)):
+        for nu, rate in product(NUS, RATES):
             theta = start * math.sqrt(nu) / math.sqrt(inner(start, start))
             lower_bound(
-                scaled,
-                theta,
-                first.copy(),
-                nu,
-                rate,
-                momentum=float(self.momentum),
-                batch_size=self.batch_size,
-                epochs=self.epochs,
-                stream=stream,
+                scaled, theta, first.copy(), nu, rate, BATCH_SIZE, EPOCHS, stream
             )
             best = better_split(best, node, node_hyperplane(scaled, theta))
         return axis if best is None else best
+
+
+def grown_by_co2(is_random: bool, **parameters: Any) -> ObliqueTreeClassifier:
+    """Return a method whose trees are grown by CO2, fully, as all systems of the paper are."""
+    return ObliqueTreeClassifier(
+        CO2(is_random), criterion="entropy", scaling="minmax", **parameters
+    )

@@ -1,6 +1,6 @@
-"""A naive twin of C4.5 for numbers: recursion over lists of rows ``(values, class, weight)``.
+"""A naive twin of C4.5 for numbers: recursion over lists of rows ``(values, class)``.
 
-Quinlan (1993, chapters 2 to 4; 1996). Missing values are None. A node is a list: ``[counts]``, or
+Quinlan (1993, chapters 2 and 4; 1996). A node is a list: ``[counts]``, or
 ``[counts, feature, threshold, left, right]``.
 """
 
@@ -11,41 +11,34 @@ TABLE = ((0, 4.0), (0.001, 3.09), (0.005, 2.58), (0.01, 2.33), (0.05, 1.65), (0.
 
 
 def count(rows, n_classes):
-    """Return the weight of each class."""
-    return [sum(w for _, y, w in rows if y == c) for c in range(n_classes)]
+    """Return the rows of each class."""
+    return [sum(y == c for _, y in rows) for c in range(n_classes)]
 
 
 def information(parts):
-    """Return the entropy of weights in bits."""
+    """Return the entropy of counts in bits."""
     total = sum(parts)
     return -sum(p / total * log2(p / total) for p in parts if p > 0)
 
 
 def test_of_feature(rows, j, n_classes):
     """Return the gain with the price of the threshold, the split information and the middle."""
-    total = sum(w for *_, w in rows)
-    known = [row for row in rows if row[0][j] is not None]
-    n_known = sum(w for *_, w in known)
-    if not known:
-        return None
-    least = 0.1 * n_known / n_classes
+    total = len(rows)
+    least = 0.1 * total / n_classes
     least = 2.0 if least <= 2.0 else min(25.0, least)
-    whole = information(count(known, n_classes))
+    whole = information(count(rows, n_classes))
     best, tried = (1e-6, None), 0
-    values = sorted({x[j] for x, *_ in known})
+    values = sorted({x[j] for x, _ in rows})
     for low, high in zip(values, values[1:], strict=False):
-        left = count([row for row in known if row[0][j] <= low], n_classes)
-        right = count([row for row in known if row[0][j] > low], n_classes)
+        left = count([row for row in rows if row[0][j] <= low], n_classes)
+        right = count([row for row in rows if row[0][j] > low], n_classes)
         if min(sum(left), sum(right)) < least - 1e-6:
             continue
         tried += 1
-        after = (
-            sum(left) * information(left) + sum(right) * information(right)
-        ) / n_known
-        gain = n_known / total * (whole - after)
+        after = sum(sum(side) * information(side) for side in (left, right)) / total
+        gain = whole - after
         if gain > best[0] + (1e-6 if best[1] else 0.0):
-            parts = [p for p in (sum(left), sum(right), total - n_known) if p > 1e-12]
-            best = gain, (information(parts), (low + high) / 2)
+            best = gain, (information([sum(left), sum(right)]), (low + high) / 2)
     if best[1] is None:
         return None
     gain = best[0] - log2(tried) / total
@@ -67,30 +60,23 @@ def best_test(rows, n_classes):
 
 
 def part(rows, j, threshold):
-    """Return the rows of both sides; those that miss the value have a share of each."""
-    left = [row for row in rows if row[0][j] is not None and row[0][j] <= threshold]
-    right = [row for row in rows if row[0][j] is not None and row[0][j] > threshold]
-    on_left, on_right = sum(w for *_, w in left), sum(w for *_, w in right)
-    share = on_left / (on_left + on_right) if on_left + on_right > 0 else 0.5
-    for x, y, w in rows:
-        if x[j] is None:
-            left += [(x, y, w * share)] * (share > 0)
-            right += [(x, y, w * (1 - share))] * (share < 1)
-    return left, right
+    """Return the rows of both sides."""
+    left = [row for row in rows if row[0][j] <= threshold]
+    return left, [row for row in rows if row[0][j] > threshold]
 
 
 def grow(rows, everyone, n_classes):
     """Return the tree of rows, collapsed where it gets no more training rows right."""
     counts = count(rows, n_classes)
-    classes = {y for _, y, _ in rows}
+    classes = {y for _, y in rows}
     test = None
     if len(classes) > 1 and sum(counts) >= 4.0:
         test = best_test(rows, n_classes)
     if test is None:
         return [counts]
     j, middle = test
-    known = [x[j] for x, *_ in everyone if x[j] is not None]
-    threshold = max(value for value in known if value <= middle + 1e-13 * abs(middle))
+    limit = middle + 1e-13 * abs(middle)
+    threshold = max(x[j] for x, _ in everyone if x[j] <= limit)
     left, right = part(rows, j, threshold)
     node = [
         counts,
@@ -104,7 +90,7 @@ def grow(rows, everyone, n_classes):
 
 
 def leaves(node):
-    """Return the class weights of the leaves."""
+    """Return the counts of the leaves."""
     return [node[0]] if len(node) == 1 else leaves(node[3]) + leaves(node[4])
 
 
@@ -119,10 +105,8 @@ def deviation(confidence):
 def added(n, e, confidence):
     """Return the errors that are added to those of a leaf."""
     none = n * (1 - 2.718281828459045 ** (log(confidence) / n))
-    if e < 1e-6:
+    if e == 0:
         return none
-    if e < 0.9999:
-        return none + e * (added(n, 1.0, confidence) - none)
     if e + 0.5 >= n:
         return 0.67 * (n - e)
     c = deviation(confidence) ** 2
@@ -135,7 +119,7 @@ def added(n, e, confidence):
 def expected(counts, confidence):
     """Return the errors to be expected of a leaf."""
     n = sum(counts)
-    return n - max(counts) + added(n, n - max(counts), confidence) if n > 0 else 0.0
+    return n - max(counts) + added(n, n - max(counts), confidence)
 
 
 def refill(node, rows, n_classes):
@@ -172,22 +156,15 @@ def prune(node, rows, n_classes, confidence):
 
 
 def c45(X, y, n_classes, confidence=0.25):
-    """Return the tree of C4.5; NaN is missing."""
-    rows = [
-        ([None if value != value else value for value in x], c, 1.0)
-        for x, c in zip(X.tolist(), y.tolist(), strict=True)
-    ]
+    """Return the tree of C4.5."""
+    rows = list(zip(X.tolist(), y.tolist(), strict=True))
     return prune(grow(rows, rows, n_classes), rows, n_classes, confidence)[0]
 
 
 def shares_of(node, x):
-    """Return the class shares of a row, which goes both ways where a value is missing."""
+    """Return the class shares of the leaf of a row."""
     counts = node[0]
     if len(node) == 1:
         return [count / sum(counts) for count in counts]
     _, j, threshold, left, right = node
-    if x[j] == x[j]:
-        return shares_of(left if x[j] <= threshold else right, x)
-    share = sum(left[0]) / (sum(left[0]) + sum(right[0]))
-    pairs = zip(shares_of(left, x), shares_of(right, x), strict=True)
-    return [share * a + (1 - share) * b for a, b in pairs]
+    return shares_of(left if x[j] <= threshold else right, x)
