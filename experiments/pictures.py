@@ -12,7 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
-from evotree.experiments.comparison import use_log_scale
+from evotree.experiments.pictures import use_log_scale
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.plotting.style import (

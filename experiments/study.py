@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.execution import DONE, STATUSES, Store, run_experiment
+from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import (
@@ -27,6 +27,8 @@ from evotree.experiments.protocols import (
     Task,
     load_cached,
 )
+from evotree.experiments.runner import DONE, STATUSES
+from evotree.experiments.store import Store
 from experiments import load_study, suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.probabilities import LEAST, N_BINS

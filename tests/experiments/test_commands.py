@@ -9,10 +9,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.cli.main import main
 from evotree.experiments import execution
-from evotree.experiments.execution import LOG_FILE, read_runs, run_experiment
+from evotree.experiments.execution import LOG_FILE, run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Protocol
 from evotree.experiments.report import what_is_left_out, write_report
+from evotree.experiments.store import read_runs
 
 TOML = """
 name = "small"

@@ -14,8 +14,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.configuration import check_parameters
-from evotree.experiments.execution import checksum
 from evotree.experiments.protocols import Task
+from evotree.experiments.store import checksum
 from experiments import STUDIES, agreement, load_study, tables
 from experiments.agreement import AS_PUBLISHED, BETTER, WORSE, judge
 from experiments.probabilities import (
