@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evotree.cli.main import logged
 from evotree.cli.options import LOG, add_options, processes, seconds
-from evotree.experiments.execution import DONE
+from evotree.experiments.runner import DONE
 from experiments import STUDIES, load_study
 from experiments.agreement import write_reproductions
 from experiments.study import Study, run_study, write_report

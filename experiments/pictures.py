@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from evotree.experiments.comparison import use_log_scale
+from evotree.experiments.pictures import use_log_scale
 from evotree.plotting.style import (
     INK,
     PALETTE,

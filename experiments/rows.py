@@ -7,15 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from evotree.experiments.execution import (
-    DONE,
+from evotree.experiments.protocols import KEY
+from evotree.experiments.runner import DONE
+from evotree.experiments.store import (
     Store,
     check_runs,
     checksum,
     read_curves,
     read_runs,
 )
-from evotree.experiments.protocols import KEY
 from evotree.tables.readers import EXACT_NUMBERS
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.execution import DONE, STATUSES, Store, run_experiment
+from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import (
@@ -26,6 +26,8 @@ from evotree.experiments.protocols import (
     Task,
     load_cached,
 )
+from evotree.experiments.runner import DONE, STATUSES
+from evotree.experiments.store import Store
 from experiments import suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.probabilities import LEAST

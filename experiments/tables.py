@@ -15,6 +15,8 @@ from evotree.experiments.comparison import (
     LEVEL,
     friedman,
     markdown_table,
+)
+from evotree.experiments.pictures import (
     plot_accuracy_against_size,
     plot_critical_differences,
 )

@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 
 from evotree import EvoTreeClassifier, ObliqueForestClassifier
 from evotree.engine.config import Evolution, Islands
-from evotree.experiments.execution import outcomes_of
+from evotree.experiments.runner import outcomes_of
 from evotree.log import log_to_file
 from evotree.parallel import run_tasks
 

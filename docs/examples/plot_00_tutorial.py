@@ -62,9 +62,9 @@ print(f"savings missing in {X.savings.isna().mean():.0%}")
 # 2. Choose
 # ---------
 # A default fit compares first trees at many penalties, logistic regressions and evolved trees on
-# the same held-out clients. The text ends with the choice: what these clients lose by it, and by the
-# best larger and the best smaller tree. A split is an inequality; a row that fulfils it goes on to
-# the first branch.
+# the same held-out clients. The text ends with the choice: what these clients lose by it, and by
+# the best larger and the best smaller tree. A split is an inequality; a row that fulfils it goes on
+# to the first branch.
 
 from evotree import EvoTreeClassifier
 from evotree.export import export_text
@@ -75,8 +75,8 @@ print(export_text(model))
 
 # %%
 # ``choice_`` has all candidates. The picture shows their losses on held-out clients, with standard
-# errors of the differences to the chosen one. Logistic regressions lose more than twice as much: the
-# worse half of the candidates is left out.
+# errors of the differences to the chosen one. Logistic regressions lose more than twice as much:
+# the worse half of the candidates is left out.
 
 plot_choice(model)
 

@@ -44,7 +44,7 @@ print(
 )
 
 # %%
-# The report has means with tests, ranks and pictures, in Markdown, LaTeX and CSV.
+# The report has means with tests, ranks and pictures, in Markdown and CSV.
 
 written = write_report(folder, reference="TAO")
 print("\n".join(sorted(path.name for path in written)))
@@ -52,7 +52,7 @@ print("\n".join(sorted(path.name for path in written)))
 # %%
 # One of its pictures shows accuracy against complexity.
 
-from evotree.experiments.comparison import plot_accuracy_against_size
+from evotree.experiments.pictures import plot_accuracy_against_size
 
 plot_accuracy_against_size(runs)
 plt.show()

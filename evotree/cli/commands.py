@@ -266,9 +266,9 @@ def run_experiment(args: argparse.Namespace) -> None:
 
 def report_experiment(args: argparse.Namespace) -> None:
     """Write tables, tests and pictures of results."""
-    from evotree.experiments import execution, report
+    from evotree.experiments import report, store
 
-    methods = execution.read_runs(args.out)["method"].unique()
+    methods = store.read_runs(args.out)["method"].unique()
     _check_reference(args.reference, methods)
     for path in report.write_report(args.out, args.reference, args.pictures):
         print(f"wrote {path}")

@@ -1,8 +1,8 @@
-"""Methods compared over data sets: ranks, paired tests, tables of means, and pictures.
+"""Methods compared over data sets: ranks, paired tests, and tables of means.
 
 In: a table of runs, one row a fit, with the columns ``dataset``, ``method``, ``fold`` and ``seed``
 and those of scores, sizes and times; ``fold`` and ``seed`` may be missing where there is but one.
-Out: tables, and the Axes that were drawn on. A method has the same colour wherever it is.
+Out: tables.
 
 Runs of two methods on a data set are paired by fold and seed. Of n differences the mean, over the
 root of their variance times ``1 / n + n_2 / n_1``, has Student's distribution where the methods are
@@ -20,37 +20,16 @@ Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Lea
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from evotree.plotting import plot_learning_curves, style
-from evotree.plotting.style import INK, PALETTE, axes_or_new
-
 LEVEL = 0.05
 """Differences with an adjusted p-value below it are significant."""
-MARKDOWN_ESCAPES = str.maketrans(
-    {character: f"\\{character}" for character in "\\`*_|<"}
-)
-LATEX_ESCAPES = str.maketrans(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash ", "~": r"\textasciitilde ", "^": r"\textasciicircum "}
-)
-_LATEX_SIGNS = {
-    r"\*\*(.*?)\*\*": r"\\textbf{\1}",
-    "±": r"$\\pm$",
-    "–": "--",
-    "•": r"$\\bullet$",
-    "◦": r"$\\circ$",
-}
+_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_|<[]"})
 _RUN = ["dataset", "method", "fold", "seed"]  # columns that tell runs apart
 
 
@@ -63,26 +42,10 @@ def markdown_table(rows: pd.DataFrame, n_left: int = 1) -> str:
     return "\n".join([head, f"|{'|'.join(rules)}|", *lines])
 
 
-def latex_table(rows: pd.DataFrame, n_left: int = 1, n_upper: int | None = None) -> str:
-    """Return a table of texts in LaTeX, for booktabs; a line stands below so many rows."""
-    columns = "l" * n_left + "r" * (rows.shape[1] - n_left)
-    head, *lines = [
-        " & ".join(cells) + r" \\" for cells in (rows.columns, *rows.to_numpy())
-    ]
-    if n_upper is not None:
-        lines.insert(n_upper, r"\midrule")
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
-    )
+def in_markdown(text: object) -> str:
+    """Return a text on one line that Markdown shows as it is: names may be those of strangers."""
+    characters = (one if one.isprintable() else " " for one in str(text))
+    return "".join(characters).translate(_ESCAPES)
 
 
 def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
@@ -321,57 +284,25 @@ class MeanTable(NamedTuple):
 
     def to_markdown(self, decimals: int = 2, bold: bool = True) -> str:
         """Return the table in Markdown, with a note on marks and last rows."""
-        cells = self._cells(decimals, "**" if bold else "", MARKDOWN_ESCAPES)
-        return (
-            f"{markdown_table(cells)}\n\n{self._note().translate(MARKDOWN_ESCAPES)}\n"
-        )
-
-    def to_latex(self, decimals: int = 2) -> str:
-        """Return the table in LaTeX, for the package booktabs, with a note as a comment above."""
-        cells = self._cells(decimals, "**", LATEX_ESCAPES).replace(
-            _LATEX_SIGNS, regex=True
-        )
-        return f"% {self._note()}\n{latex_table(cells, 1, len(self.means))}"
-
-    def to_csv(self) -> str:
-        """Return means, deviations and verdicts with all digits as CSV."""
-        parts = {"mean": self.means, "std": self.stds, "verdict": self.verdicts}
-        tables = [table.add_suffix(f" {part}") for part, table in parts.items()]
-        return pd.concat(tables, axis=1).rename_axis("dataset").to_csv()
-
-    def _cells(
-        self, decimals: int, bold: str, escapes: Mapping[int, str]
-    ) -> pd.DataFrame:
-        """Return the cells as texts: a row a data set, then the means, the ranks, the counts."""
-
-        def texts(values: pd.Series, larger_is_better: bool) -> pd.Series:
-            cells = values.map(f"{{:.{decimals}f}}".format)
-            best = f"{values.max() if larger_is_better else values.min():.{decimals}f}"
-            return cells.where(cells != best, bold + cells + bold).where(
-                values.notna(), "–"
-            )
-
-        stds = self.stds.map(f" ± {{:.{decimals}f}}".format).where(
-            self.stds.notna(), ""
-        )
+        means = self.means
+        last = pd.DataFrame({"mean": means.loc[self.datasets].mean()}).T
+        ranks = self.mean_ranks.to_frame("mean rank").T
+        stds = self.stds.map(f" ± {{:.{decimals}f}}".format)
         marks = self.verdicts.replace({"win": " •", "loss": " ◦", "tie": ""})
-        rows = {
-            str(name): texts(means, self.larger_is_better)
-            + stds.loc[name]
-            + marks.loc[name]
-            for name, means in self.means.iterrows()
-        }
-        rows["mean"] = texts(
-            self.means.loc[self.datasets].mean(), self.larger_is_better
+        sign = "**" if bold else ""
+        texts = _texts(means, self.larger_is_better, decimals, sign)
+        cells = pd.concat(
+            [
+                texts + stds.where(self.stds.notna(), "") + marks,
+                _texts(last, self.larger_is_better, decimals, sign),
+                _texts(ranks, False, decimals, sign),
+            ]
         )
-        rows["mean rank"] = texts(self.mean_ranks, larger_is_better=False)
         if not self.counts.empty:
-            rows["win/tie/loss"] = self.counts.reindex(
-                self.means.columns, fill_value="–"
-            )
-        names = {name: str(name).translate(escapes) for name in (*rows, *self.means)}
-        table = pd.DataFrame(rows).T.rename(index=names, columns=names)
-        return table.rename_axis("data set").reset_index()
+            cells.loc["win/tie/loss"] = self.counts.reindex(means.columns).fillna("–")
+        cells = cells.rename(index=in_markdown, columns=in_markdown)
+        table = markdown_table(cells.rename_axis("data set").reset_index())
+        return f"{table}\n\n{in_markdown(self._note())}\n"
 
     def _note(self) -> str:
         """Return what the marks of the table and its last rows mean."""
@@ -388,6 +319,16 @@ class MeanTable(NamedTuple):
             f"•/◦: {self.reference} is significantly better/worse ({tests}, Holm over data sets, "
             f"level {LEVEL:g}). {note}"
         )
+
+
+def _texts(
+    values: pd.DataFrame, larger_is_better: bool, decimals: int, sign: str
+) -> pd.DataFrame:
+    """Return numbers as texts, the best of each row between two signs."""
+    cells = values.map(f"{{:.{decimals}f}}".format)
+    best = values.max(axis=1) if larger_is_better else values.min(axis=1)
+    is_best = cells.eq(best.map(f"{{:.{decimals}f}}".format), axis=0)
+    return cells.mask(is_best, sign + cells + sign).where(values.notna(), "–")
 
 
 def mean_table(
@@ -429,181 +370,3 @@ def mean_table(
         reference=reference,
         test_ratio=test_ratio,
     )
-
-
-# Chapters of the histories, and the least range that their axes show.
-_PANELS = {"quality": 0.02, "complexity": 2.0}
-
-
-def plot_critical_differences(
-    test: FriedmanTest, *, level: float = 0.05, ax: Axes | None = None
-) -> Axes:
-    """Draw the mean ranks of methods; a bar joins those that cannot be told apart (Demšar 2006)."""
-    ranks = test.mean_ranks.sort_values(kind="stable")
-    differs = test.adjusted.loc[ranks.index, ranks.index].to_numpy() < level
-    n = len(ranks)
-    n_left = (n + 1) // 2
-    # From each method as far as no two differ; what another bar covers is no bar of its own.
-    ends = [
-        max(j for j in range(i, n) if not differs[i : j + 1, i : j + 1].any())
-        for i in range(n)
-    ]
-    bars = [(i, j) for i, j in enumerate(ends) if j > i and (i == 0 or j > ends[i - 1])]
-    ax = axes_or_new(ax, (7.0, 1.3 + 0.3 * n_left))
-    low = math.floor(ranks.min())
-    high = math.ceil(ranks.max())
-    margin = 0.03 * (high - low + 1.0)
-    top = 0.6 + 0.4 * len(bars)
-    for i, (name, rank) in enumerate(ranks.items()):
-        if i < n_left:
-            end, height = low - margin, -top - i
-            text, side = f"{name} ({rank:.2f}) ", "right"
-        else:
-            end, height = high + margin, -top - (n - 1 - i)
-            text, side = f" ({rank:.2f}) {name}", "left"
-        ax.plot([rank, rank, end], [0.0, height, height], color=INK, lw=0.9)
-        ax.text(end, height, text, ha=side, va="center", parse_math=False)
-    for k, bar in enumerate(bars):
-        height = -0.4 - 0.4 * k
-        ax.plot(ranks.iloc[list(bar)], [height, height], color=PALETTE[0], lw=3.0)
-    ax.plot(ranks, np.zeros(n), "o", color=INK, ms=4)
-    ax.set(xlim=(low - margin, high + margin), ylim=(-top - n_left, 0.0))
-    ax.spines[["left", "right", "bottom"]].set_visible(False)
-    ax.yaxis.set_visible(False)
-    ax.xaxis.tick_top()
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.xaxis.set_label_position("top")
-    ax.set_xlabel("mean rank")
-    return ax
-
-
-def plot_accuracy_against_size(
-    runs: pd.DataFrame,
-    size: str = "leaves",
-    *,
-    metric: str = "accuracy",
-    methods: Sequence[str] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw each method at its mean size and its mean score, over the data sets that all have.
-
-    The place of a method among `methods`, by default those drawn, says its colour and marker.
-    """
-    runs = done_runs(runs, size, metric)
-    datasets, left_out = complete_datasets(runs)
-    if not datasets:
-        raise ValueError(
-            f"runs has no data set with {size} and {metric} of all methods."
-        )
-    x = mean_scores(runs, size).loc[datasets].mean()
-    y = mean_scores(runs, metric).loc[datasets].mean()
-    ax = _draw_methods(x, y, methods or list(x.index), axes_or_new(ax, (6.5, 4.5)))
-    ax.margins(0.12)
-    n_datasets = len(datasets) + len(left_out)
-    ax.set(
-        xlabel=f"{size} (mean of {len(datasets)} of {n_datasets} data sets)",
-        ylabel=f"mean {metric}",
-    )
-    return ax
-
-
-def plot_times(
-    runs: pd.DataFrame,
-    seconds: str = "seconds",
-    *,
-    methods: Sequence[str] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the mean time of a fit for each data set and method, the fastest data set at the top.
-
-    The place of a method among `methods`, by default those drawn, says its colour and marker.
-    """
-    times = mean_scores(done_runs(runs, seconds), seconds)
-    times = times.loc[times.median(axis=1).sort_values(kind="stable").index]
-    ax = axes_or_new(ax, (6.5, 1.6 + 0.24 * len(times)))
-    rows = np.arange(len(times))
-    least, most = times.min(axis=1), times.max(axis=1)
-    ax.hlines(rows, least, most, color=INK, lw=0.6, alpha=0.4, zorder=1)
-    ax = _draw_methods(times, dict.fromkeys(times, rows), methods or list(times), ax)
-    ax.set_yticks(rows, times.index, parse_math=False)
-    ax.set_ylim(len(times) - 0.4, -0.6)
-    ax.set_xlabel(f"{seconds} a fit")
-    return ax
-
-
-def _draw_methods(
-    x: pd.Series | pd.DataFrame, y: Any, methods: Sequence[str], ax: Axes
-) -> Axes:
-    """Draw points of each method, whose place among all methods says how they look."""
-    points = dict(x)
-    for method, places in points.items():
-        look = style.point_style(methods.index(method))
-        ax.plot(places, y[method], ms=7.0, label=method, **look)
-    use_log_scale(ax, pd.Series(np.ravel(x)))
-    style.draw_grid(ax)
-    ax.set_axisbelow(True)
-    style.take_as_written(style.legend_below(ax, min(4, len(points))))
-    return ax
-
-
-def use_log_scale(ax: Axes, values: pd.Series) -> None:
-    """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
-    if (smallest := values.min()) <= 0.0:
-        raise ValueError(
-            f"{smallest:g} has no place on a logarithmic axis: allowed are positive numbers."
-        )
-    ax.set_xscale("log")
-    decades = np.log10(values.max() / smallest)
-    subs = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
-    ax.xaxis.set_major_locator(LogLocator(subs=subs))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
-
-
-def plot_curves_of_datasets(
-    curves: Mapping[tuple[Any, ...], pd.DataFrame],
-    datasets: Sequence[str],
-    methods: Sequence[str],
-) -> Figure | None:
-    """Draw medians and quartiles of curves, a row a data set; return None where there are none."""
-    chapters = [f"{chapter}_best" for chapter in _PANELS]
-    histories: dict[tuple[str, str], list[pd.DataFrame]] = {}
-    for (dataset, method, *_), curve in curves.items():
-        if len(curve) and {"gen", *chapters} <= set(curve):
-            histories.setdefault((dataset, method), []).append(curve)
-    drawn = [name for name in datasets if any((name, m) in histories for m in methods)]
-    if not drawn:
-        return None
-    figure, axes = plt.subplots(
-        len(drawn),
-        2,
-        figsize=(7.5, 2.2 * len(drawn) + 0.8),
-        layout="constrained",
-        sharex="row",
-        squeeze=False,
-    )
-    # A line without points keeps the colours of the methods that follow.
-    nothing = [pd.DataFrame({"gen": [0]} | dict.fromkeys(chapters, np.nan))]
-    for row, dataset in zip(axes, drawn, strict=True):
-        groups = {m: histories.get((dataset, m), nothing) for m in methods}
-        for ax, (chapter, least_range) in zip(row, _PANELS.items(), strict=True):
-            plot_learning_curves(groups, chapter=chapter, ax=ax)
-            ax.get_legend().remove()
-            ax.set(xlabel="generation", ylabel=f"{chapter}, best tree")
-            ax.yaxis.set_major_locator(MaxNLocator(5, integer=chapter == "complexity"))
-            low, high = ax.get_ylim()
-            # The steps of a flat curve are no more than they are.
-            slack = 0.5 * max(0.0, least_range - (high - low))
-            ax.set_ylim(low - slack, high + slack)
-        row[0].set_title(dataset, loc="left", fontsize="medium", parse_math=False)
-    lines = dict(zip(methods, ax.get_lines(), strict=True))
-    shown = [m for m in methods if any((name, m) in histories for name in drawn)]
-    legend = figure.legend(
-        [lines[name] for name in shown],
-        shown,
-        loc="outside lower center",
-        ncols=4,
-        frameon=False,
-    )
-    style.take_as_written(legend)
-    return figure

@@ -58,16 +58,22 @@ class LoadedData:
     source: str = ""
 
 
-def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedData:
+def load(
+    name: str,
+    data_home: str | os.PathLike[str] | None = None,
+    target: str | None = None,
+) -> LoadedData:
     """Load a data set from a folder, from scikit-learn or from OpenML.
 
     Parameters
     ----------
     name : str
-        The file name without the ending, ``sklearn:`` and one of iris, digits, breast_cancer, wine
-        and diabetes, or ``openml:`` and NAME, NAME@VERSION or a number.
+        The name of a file, with or without its ending, ``sklearn:`` and one of iris, digits,
+        breast_cancer, wine and diabetes, or ``openml:`` and NAME, NAME@VERSION or a number.
     data_home : path-like or None, default=None
         Folder of the data sets, which a plain name needs; of the cache with ``openml:``.
+    target : str, optional
+        The column of a file that is predicted, where it is not found as above.
 
     Examples
     --------
@@ -82,7 +88,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     else:
         path = _find(name, data_home)
         place = str(path)
-        X, y, source = _read_file(path)
+        X, y, source = _read_file(path, target)
     if X.shape[1] == 0:
         raise ValueError(f"{place}: there must be at least one feature")
     if n_missing := int(pd.isna(y).sum()):
@@ -107,12 +113,19 @@ def _load_bundled(name: str) -> tuple[pd.DataFrame, NDArray, str]:
     return X, y.to_numpy(), f"scikit-learn's load_{name}"
 
 
-def _read_file(path: Path) -> tuple[pd.DataFrame, NDArray, str]:
+def _read_file(
+    path: Path, named: str | None = None
+) -> tuple[pd.DataFrame, NDArray, str]:
     """Return features, target and source of a data set in a file."""
     # Only an empty cell is missing: "NA" may well be a category.
     table = read_table(path, TextFormat(na_values=("",)))
-    target = str(table.columns[-1])
-    if path.name.endswith((".arff", ".arff.gz")):
+    target = named or str(table.columns[-1])
+    if target not in table:
+        raise ValueError(
+            f"{path}: it has no column {target!r}; it has "
+            f"{', '.join(map(str, table))[:300]}"
+        )
+    if named is None and path.name.endswith((".arff", ".arff.gz")):
         names = [column for column in table if column.lower() in ("class", TARGET)]
         if target not in names and len(names) > 1:
             raise ValueError(
@@ -121,9 +134,10 @@ def _read_file(path: Path) -> tuple[pd.DataFrame, NDArray, str]:
             )
         if names and target not in names:
             target = names[0]
-    elif target != TARGET:
+    elif named is None and target != TARGET:
         raise ValueError(
-            f"{path}: the last column must be '{TARGET}', but it is {target[:200]!r}"
+            f"{path}: the last column must be '{TARGET}', but it is {target[:200]!r}; "
+            "target=... of the protocol names another one"
         )
     checksum = hashlib.sha256(path.read_bytes()).hexdigest()
     source = f"{path.name}, SHA-256 {checksum}"
@@ -163,7 +177,7 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
     """Return the file of a data set."""
     if not name or Path(name).name != name:
         raise ValueError(
-            f"name={name!r} must be a plain name without a folder or an ending"
+            f"name={name!r} must be the plain name of a file in data_home, without a folder"
         )
     if data_home is None:
         raise ValueError(
@@ -174,7 +188,9 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
         raise FileNotFoundError(
             f"data_home={str(folder)!r} is not a folder: {name!r} is not there"
         )
-    file_names = [name + ending for ending in ENDINGS]
+    file_names = [name]
+    if not name.endswith(ENDINGS):
+        file_names = [name + ending for ending in ENDINGS]
     for file_name in file_names:
         if (folder / file_name).is_file():
             return folder / file_name
@@ -184,7 +200,8 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
     stems = {file.partition(".")[0].lower(): file.partition(".")[0] for file in present}
     if name in BUNDLED:
         stems[name] = _BUNDLED + name
-    near = [stems[stem] for stem in difflib.get_close_matches(name.lower(), stems)]
+    stem = name.partition(".")[0].lower()
+    near = [stems[one] for one in difflib.get_close_matches(stem, stems)]
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise FileNotFoundError(
         f"data set {name!r} is not in {str(folder)!r}: looked for {', '.join(file_names)}; {hint}"

@@ -42,7 +42,9 @@ from evotree.tree import ObliqueTree
 # Measures of a fitted tree, missing for other models.
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
 MAX_CHECKED = 200  # settings of a search that are tried before it runs
-_OF_PROTOCOL = frozenset({"n_folds", "official", "groups"})
+_OF_PROTOCOL = frozenset({"n_folds", "official", "groups", "target"})
+# Parameters that are groups of parameters: a table changes some of theirs.
+_GROUPS = frozenset({"evolution", "regularization"})
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
@@ -364,6 +366,10 @@ def make_method(table: Any, path: str) -> BaseEstimator:
         for name, value in table.items()
         if name not in ("estimator", "preset")
     }
+    for name in _GROUPS & parameters.keys():
+        if isinstance(parameters[name], dict):
+            group = parameters.pop(name)
+            parameters |= {f"{name}__{key}": value for key, value in group.items()}
     try:
         method = _construct(table, parameters)
         _check_parameters(method)

@@ -72,11 +72,15 @@ class Protocol(Configuration):
         The column of each data set that says which rows belong together; it is no feature. Folds
         are of whole groups, and every part of a method gets them whose `fit` takes
         ``groups``, or that holds rows out by a splitter of groups.
+    target : str, optional
+        The column of each data set's file that is predicted; by default the last one, which has to
+        be called ``target``.
     """
 
     n_folds: Annotated[int, Interval(Integral, 2, MAX_FOLDS, closed="both")] = 5
     official: Annotated[bool, "boolean"] = False
     groups: Annotated[str | None, str, None] = None
+    target: Annotated[str | None, str, None] = None
 
     def __str__(self) -> str:
         together = f", rows of one {self.groups} together" if self.groups else ""
@@ -91,7 +95,7 @@ class Protocol(Configuration):
 
     def load(self, dataset: str, data_home: Path | None) -> LoadedData:
         """Return a data set."""
-        return load_cached(dataset, data_home)
+        return load_cached(dataset, data_home, self.target)
 
     def check(self, dataset: str, data_home: Path | None) -> dict[str, int]:
         """Return the numbers of rows and so on; raise where the protocol does not fit the data."""

@@ -1,22 +1,23 @@
-"""The report of an experiment: what was run and what is left out, tables, tests, and pictures."""
+"""The report of an experiment: what was run and what is left out, tables, tests, and pictures.
 
-import json
+Results may be those of strangers: the names of the files are fixed, and texts are shown as texts.
+"""
+
 from collections.abc import Iterator, Mapping
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from scipy import stats
 
-from evotree.experiments import comparison
-from evotree.experiments.execution import (
-    DONE,
-    TIMEOUT,
-    read_curves,
-    read_definition,
-    read_runs,
-)
+from evotree.experiments import comparison, pictures
+from evotree.experiments.comparison import in_markdown, markdown_table
+from evotree.experiments.protocols import Protocol
+from evotree.experiments.runner import DONE, TIMEOUT
+from evotree.experiments.store import read_definition, read_runs
 from evotree.plotting.style import save_picture
 
 _DECIMALS = 3
@@ -28,22 +29,10 @@ _COLUMNS = {
     "seconds": ("seconds of a fit", 2),
     "peak_memory_mb": ("peak memory (MiB)", 0),
 }
-# How the table of tests writes verdicts, and its columns: a row a method and data set.
-_RESULTS = {"win": "better", "loss": "worse", "tie": "not significant", "": "one pair"}
-_TEST_COLUMNS = [
-    "method",
-    "data set",
-    "n",
-    "difference",
-    "standard error",
-    "t",
-    "p",
-    "p, Holm",
-    "result",
-]
 _ERROR_COLUMNS = ["method", "data set", "ended", "fits", "error, the first of its kind"]
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
 _ERROR_LENGTH = 160
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 # What is told of a data set, and how the columns of its table are called.
 _FACTS = {
     "source": "source",
@@ -54,12 +43,9 @@ _FACTS = {
 _CAPTIONS = {
     "critical_differences": "Mean ranks over the data sets; a bar joins methods that Friedman's "
     "test, with Holm's for the pairs, does not tell apart.",
-    "accuracy_against_size": "Score and leaves, means over the data sets; best is the upper left.",
-    "accuracy_against_terms": "Score and terms, as above.",
-    "accuracy_against_complexity": "Score and complexity, as above.",
+    "accuracy_against_complexity": "Score and complexity, means over the data sets; best is the "
+    "upper left.",
     "times": "Mean seconds of a fit on each data set, the fastest data set first.",
-    "learning_curves": "The best tree of each generation on the training rows: medians and "
-    "quartiles over folds and seeds. Runs that ended early keep their last values.",
 }
 PICTURE_FORMATS = ("png", "pdf")
 
@@ -91,31 +77,42 @@ def write_report(
     runs = everything[everything["status"] == DONE]
     if runs.empty:
         raise ValueError(f"{folder} holds no fit that is done.")
-    protocol = definition["protocol"]
-    # Of folds; an official split has no training sets that overlap.
-    ratio = 0.0 if protocol["official"] else 1.0 / (protocol["n_folds"] - 1)
+    if reference not in (None, *(methods := runs["method"].unique())):
+        raise ValueError(f"reference={reference!r}: allowed are {', '.join(methods)}.")
+    ratio = _test_ratio(definition["protocol"])
     statuses = everything["status"].value_counts()
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
     sections = [
-        f"# {definition['name']}",
-        f"{len(everything):,} fits: {counts}.",
+        f"# {in_markdown(definition['name'])}",
+        f"{len(everything):,} fits: {in_markdown(counts)}.",
         *what_was_run(everything, definition),
         *what_is_left_out(everything, definition),
     ]
-    files: dict[str, str] = {}
-    for metric in definition["metrics"]:
-        sections += _about_metric(runs, metric, reference, ratio, files)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    for column, (title, decimals) in _COLUMNS.items():
-        some = runs[runs[column].notna()]
+    tables: dict[str, list[pd.DataFrame]] = {"scores.csv": [], "tests.csv": []}
+    scored = {name: _with_numbers(runs, name) for name in definition["metrics"]}
+    for metric, some in scored.items():
+        sections += [f"## {in_markdown(metric)}", *_on_lost_scores(runs, some, metric)]
         if not some.empty:
+            of = reference if reference in set(some["method"]) else None
+            table = comparison.mean_table(some, metric, reference=of, test_ratio=ratio)
+            sections += [*_about_metric(table, ratio), _rank_sentence(some, metric)]
+            scores = some.groupby(["dataset", "method"], sort=False)[metric]
+            scores = scores.agg(["size", "mean", "std"]).reset_index()
+            tables["scores.csv"].append(scores.assign(metric=metric))
+            tables["tests.csv"].append(table.tests.assign(metric=metric))
+    for column, (title, decimals) in _COLUMNS.items():
+        if not (some := _with_numbers(runs, column)).empty:
             table = comparison.mean_table(some, column, larger_is_better=False)
             bold = column not in ("seconds", "peak_memory_mb")
             sections += [f"## {title}", table.to_markdown(decimals, bold)]
+    paths = [
+        _write_csv(pd.concat(parts), folder / name)
+        for name, parts in tables.items()
+        if any(len(part) for part in parts)
+    ]
     sections.append("## Pictures")
-    paths = [folder / name for name in files]
-    for name, ax in _draw_pictures(runs, next(iter(definition["metrics"])), folder):
+    metric = next((name for name, some in scored.items() if not some.empty), None)
+    for name, ax in _draw_pictures(runs, metric):
         paths.append(save_picture(ax, folder / f"{name}.{picture_format}"))
         link = f"[{name.replace('_', ' ')}]({paths[-1].name})"
         sections += [_CAPTIONS[name], f"!{link}" if picture_format == "png" else link]
@@ -124,24 +121,67 @@ def write_report(
     return [report, *paths]
 
 
+def _test_ratio(protocol: Mapping[str, Any]) -> float:
+    """Return the test rows to a training row; an official split has no sets that overlap."""
+    checked = Protocol(protocol["n_folds"], protocol["official"])
+    return 0.0 if checked.official else 1.0 / (checked.n_folds - 1)
+
+
+def _with_numbers(runs: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the runs that have a finite number in a column."""
+    if column not in runs or not is_numeric_dtype(runs[column]):
+        return runs.head(0)
+    return runs[np.isfinite(runs[column])]
+
+
+def _on_lost_scores(runs: pd.DataFrame, scored: pd.DataFrame, metric: str) -> list[str]:
+    """Return a sentence on the fits that a metric could not be computed of, if there are any."""
+    lost = runs.drop(scored.index)
+    if lost.empty:
+        return []
+    return [
+        f"{in_markdown(metric)} is missing in {len(lost):,} of {len(runs):,} fits, which do not "
+        f"count here, on {in_markdown(', '.join(lost['dataset'].unique()))}; the log says why."
+    ]
+
+
+def _write_csv(table: pd.DataFrame, path: Path) -> Path:
+    """Write a table, without what a spreadsheet would take for a formula; return the path."""
+    cells = table.map(
+        lambda cell: (
+            f"'{cell}"
+            if isinstance(cell, str) and cell.startswith(_FORMULA_SIGNS)
+            else cell
+        )
+    )
+    cells.set_index("metric").to_csv(path)
+    return path
+
+
 def what_was_run(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]:
     """Return protocol, seeds, methods, versions, machine, dates, and a table of the data sets."""
-    versions = [json.loads(text) for text in sorted(runs["versions"].dropna().unique())]
-    revisions = sorted(set(runs["revision"].dropna()) - {""})
-    dates = sorted(runs["finished"].dropna().str[:10].unique())
+    told = {
+        name: sorted(set(runs.get(name, pd.Series(dtype=object)).dropna()) - {""})
+        for name in ("versions", "revision", "finished")
+    }
+    signs = str.maketrans("", "", '{}"')
+    dates = [text[:10] for text in told["finished"]]
     n_fits = runs.groupby(["method", "dataset"]).size().max()
     lines = [
-        *definition["shown"],
+        *map(_code_shown, definition["shown"]),
         f"Seeds: {', '.join(map(str, sorted(runs['seed'].unique())))}; fits of a method on a data "
         f"set: {n_fits:,}. A seed shuffles the rows, the same for all methods; seed and fold set "
         "the random state of a method.",
         "Features are encoded by the training rows of each fit: a missing number is the median, "
         "and a second feature tells it; each level of a category is a feature of 0 and 1.",
-        *(f"Versions: {', '.join(map(' '.join, of.items()))}." for of in versions),
-        *(f"Revision of the source: {', '.join(revisions)}." for _ in revisions[:1]),
-        *(f"Machine: {text}." for text in definition.get("machines", [])),
         *(
-            f"Run {' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}."
+            f"Versions: {in_markdown(text.translate(signs))}."
+            for text in told["versions"]
+        ),
+        f"Revision of the source: {in_markdown(', '.join(told['revision']) or 'unknown')}.",
+        *(f"Machine: {in_markdown(text)}." for text in definition["machines"]),
+        *(
+            f"Run {in_markdown(dates[0])} to {in_markdown(dates[-1])}."
             for _ in dates[:1]
         ),
     ]
@@ -149,16 +189,16 @@ def what_was_run(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]
     facts["source"] = pd.Series(definition["sources"], dtype=object)
     facts = facts[[name for name in _FACTS if name in facts]].rename(columns=_FACTS)
     cells = facts.astype(object).where(facts.notna(), "–")
-    cells = _escape_cells(cells.rename_axis("data set").reset_index())
+    cells = cells.rename_axis("data set").reset_index().map(in_markdown)
     text = "\n".join(f"- {line}" for line in lines)
-    return ["## What was run", text, comparison.markdown_table(cells, 2)]
+    return ["## What was run", text, markdown_table(cells, 2)]
 
 
-def _escape_cells(
-    cells: pd.DataFrame, escapes: Any = comparison.MARKDOWN_ESCAPES
-) -> pd.DataFrame:
-    """Return texts that have no meaning in a language."""
-    return cells.map(lambda cell: str(cell).translate(escapes))
+def _code_shown(text: str) -> str:
+    """Return a line of a definition, with the code that it may end with."""
+    name, sign, code = text.partition("`")
+    printable = "".join(one for one in code if one.isprintable() and one != "`")
+    return in_markdown(name) + (f"`{printable}`" if sign else "")
 
 
 def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]:
@@ -175,11 +215,10 @@ def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[
         cells = cells.drop(columns="kind").set_axis(_ERROR_COLUMNS, axis=1)
         parts += [
             f"{len(others):,} of {len(runs):,} fits are in no table:",
-            comparison.markdown_table(_escape_cells(cells), cells.shape[1]),
+            markdown_table(cells.map(in_markdown), cells.shape[1]),
         ]
     protocol = definition["protocol"]
-    is_split_once = protocol["official"]
-    n_folds = runs["fold"].nunique() if is_split_once else protocol["n_folds"]
+    n_folds = runs["fold"].nunique() if protocol["official"] else protocol["n_folds"]
     planned = n_folds * max(len(definition["seeds"]), runs["seed"].nunique())
     datasets = dict.fromkeys([*definition["datasets"], *runs["dataset"]])
     counts = runs.groupby(["method", "dataset"]).size()
@@ -189,49 +228,16 @@ def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[
         if (n := counts.get((method, dataset), 0)) < planned
     ]
     if missing:
-        text = f"Not run: {'; '.join(missing)}."
-        parts.append(text.translate(comparison.MARKDOWN_ESCAPES))
+        parts.append(in_markdown(f"Not run: {'; '.join(missing)}."))
     nothing = [f"Nothing: all {len(runs):,} fits are done."]
     return ["## What is left out", *(parts or nothing)]
 
 
-def _about_metric(
-    runs: pd.DataFrame,
-    metric: str,
-    reference: str | None,
-    ratio: float,
-    files: dict[str, str],
-) -> list[str]:
-    """Return a section of the report; put the files of its tables by their names to others."""
-    table = comparison.mean_table(runs, metric, reference=reference, test_ratio=ratio)
-    files[f"{metric}.csv"] = table.to_csv()
-    files[f"{metric}.tex"] = table.to_latex(_DECIMALS)
-    section = [f"## {metric}", table.to_markdown(_DECIMALS)]
-    if reference is None:
-        section.append(
-            "No tests of pairs: `--reference METHOD` names the one to compare with."
-        )
-    elif not table.tests.empty:
-        tests = table.tests.replace({"verdict": _RESULTS})
-        cells = tests.set_axis(_TEST_COLUMNS, axis=1).map(
-            lambda cell: f"{cell:.3g}" if isinstance(cell, float) else cell
-        )
-        cells = cells.replace("nan", "")
-        files[f"{metric}_tests.csv"] = table.tests.to_csv(index=False)
-        files[f"{metric}_tests.tex"] = comparison.latex_table(
-            _escape_cells(cells, comparison.LATEX_ESCAPES), 2
-        )
-        title = f"### {reference} against each method, on each data set"
-        section += [
-            title.translate(comparison.MARKDOWN_ESCAPES),
-            comparison.markdown_table(_escape_cells(cells), 2),
-            _note_on_tests(table, ratio).translate(comparison.MARKDOWN_ESCAPES),
-        ]
-    return [*section, _rank_sentence(runs, metric)]
-
-
-def _note_on_tests(table: comparison.MeanTable, ratio: float) -> str:
-    """Return how methods were compared with the reference, and how often it is better."""
+def _about_metric(table: comparison.MeanTable, ratio: float) -> list[str]:
+    """Return the table of a metric, and how methods were compared with the reference."""
+    if table.reference is None:
+        note = "No tests of pairs: `--reference METHOD` names the one to compare with."
+        return [table.to_markdown(_DECIMALS), note]
     formula = (
         "the plain paired t-test, of the seeds alone: the rows are always the same"
     )
@@ -241,12 +247,13 @@ def _note_on_tests(table: comparison.MeanTable, ratio: float) -> str:
             "row, since training sets overlap (Nadeau and Bengio 2003)"
         )
     counts = [f"{count} against {name}" for name, count in table.counts.items()]
-    return (
+    note = (
         f"Differences: {table.reference} less the method, over n pairs of fold and seed, with the "
         f"variance s²; {formula}; p-values two-sided, adjusted by Holm over the data sets of a "
         f"method; level {comparison.LEVEL:g}. Wins/ties/losses of {table.reference}: "
-        f"{', '.join(counts)}."
+        f"{', '.join(counts)}. All are in "
     )
+    return [table.to_markdown(_DECIMALS), f"{in_markdown(note)}`tests.csv`."]
 
 
 def _test_ranks(runs: pd.DataFrame, metric: str) -> comparison.FriedmanTest | None:
@@ -278,28 +285,23 @@ def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
     return (
         f"Friedman's test over {len(test.datasets)} data sets: chi-squared {test.statistic:.2f}, "
         f"p = {test.p_value:.2g}. Pairs that differ at the level {comparison.LEVEL:g}, after Holm: "
-        f"{'; '.join(pairs) or 'none'}."
+        f"{in_markdown('; '.join(pairs) or 'none')}."
     )
 
 
-def _draw_pictures(
-    runs: pd.DataFrame, metric: str, folder: Path
-) -> Iterator[tuple[str, Any]]:
+def _draw_pictures(runs: pd.DataFrame, metric: str | None) -> Iterator[tuple[str, Any]]:
     """Yield names and axes of what there is to see; a method looks the same in all."""
     methods = sorted(runs["method"].unique())
-    if test := _test_ranks(runs, metric):
-        yield "critical_differences", comparison.plot_critical_differences(test)
-    for size in ("leaves", "terms", "complexity"):
-        # A tree of one leaf has no terms, and no place on a logarithmic axis.
-        sized = runs[runs[size] > 0]
+    if metric is not None:
+        scored = _with_numbers(runs, metric)
+        if test := _test_ranks(scored, metric):
+            yield "critical_differences", pictures.plot_critical_differences(test)
+        sized = _with_numbers(scored, "complexity")
+        sized = sized[sized["complexity"] > 0]  # a logarithmic axis has no place for 0
         if sized["method"].nunique() > 1 and comparison.complete_datasets(sized)[0]:
-            ax = comparison.plot_accuracy_against_size(
-                sized, size, metric=metric, methods=methods
+            ax = pictures.plot_accuracy_against_size(
+                sized, "complexity", metric=metric, methods=methods
             )
-            yield f"accuracy_against_{size.replace('leaves', 'size')}", ax
-    yield "times", comparison.plot_times(runs, methods=methods)
-    figure = comparison.plot_curves_of_datasets(
-        read_curves(folder), runs["dataset"].unique(), methods
-    )
-    if figure is not None:
-        yield "learning_curves", figure.axes[0]
+            yield "accuracy_against_complexity", ax
+    if not (timed := _with_numbers(runs, "seconds")).empty:
+        yield "times", pictures.plot_times(timed, methods=methods)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.comparison import plot_times
+from evotree.experiments.pictures import plot_times
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published

@@ -9,10 +9,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.cli.main import main
 from evotree.experiments import execution
-from evotree.experiments.execution import LOG_FILE, read_runs, run_experiment
+from evotree.experiments.execution import LOG_FILE, run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Protocol
 from evotree.experiments.report import what_is_left_out, write_report
+from evotree.experiments.store import read_runs
 
 TOML = """
 name = "small"
@@ -53,11 +54,8 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     # No bar: it is no terminal.
     assert printed.out.startswith("18 done\n") and printed.err == ""
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
-    against = [f"accuracy_against_{name}" for name in ("size", "terms", "complexity")]
-    pictures = ("critical_differences", *against, "times", "learning_curves")
-    tables = [
-        f"accuracy{name}.{kind}" for name in ("", "_tests") for kind in ("csv", "tex")
-    ]
+    pictures = ("critical_differences", "accuracy_against_complexity", "times")
+    tables = ("scores.csv", "tests.csv")
     names = ("report.md", *tables, *(f"{name}.png" for name in pictures))
     assert files == {str(out / name) for name in names}
     assert all((out / name).stat().st_size > 100 for name in names)
@@ -75,22 +73,23 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
         "| sklearn:iris | scikit-learn's load\\_iris | 150 | 4 | 3 |",
         "## What is left out\n\nNothing: all 18 fits are done.",
         "(corrected resampled t-tests, Holm over data sets, level 0.05). ±: standard deviation",
-        "### EvoTree against each method, on each data set",
         "standard error √((1/n + 1) s²), with 1 test rows to a training row",
         "## terms (of all splits)",
         "## complexity (leaves and terms)",
     ):
         assert said in text
     assert "**" not in text.split("## peak memory (MiB)")[1]
-    table, runs = pd.read_csv(out / "accuracy.csv", index_col=0), read_runs(out)
-    means = runs.groupby(["dataset", "method"])["accuracy"].mean()
-    assert table.loc["sklearn:wine", "CART mean"] == pytest.approx(
-        means["sklearn:wine", "CART"]
+    scores = pd.read_csv(out / "scores.csv", index_col=["dataset", "method"])
+    means = read_runs(out).groupby(["dataset", "method"])["accuracy"].mean()
+    pd.testing.assert_series_equal(
+        scores["mean"].sort_index(), means, check_names=False
     )
+    tests = pd.read_csv(out / "tests.csv")
+    assert set(tests["method"]) == {"CART", "stump"} and len(tests) == 6
     log = (out / LOG_FILE).read_text()
     assert log.count(": done in ") == 18
 
-    before = runs["finished"]
+    before = read_runs(out)["finished"]
     assert run("run", file, "--out", out) == 0
     assert read_runs(out)["finished"].equals(before)
     (out / "report.md").unlink()

@@ -1,6 +1,5 @@
 """Methods compared over data sets: published examples, scipy, statsmodels, naive formulas."""
 
-import io
 import math
 
 import numpy as np
@@ -17,7 +16,6 @@ from evotree.experiments.comparison import (
     paired_t_test,
     paired_t_tests,
 )
-from evotree.tables.readers import EXACT_NUMBERS
 
 
 def runs_of(scores, n_folds=1):
@@ -274,41 +272,3 @@ def test_markdown():
     ]
     plain = mean_table(EXACT, "accuracy").to_markdown(3, bold=False)
     assert not any(sign in plain for sign in ("win/tie/loss", "•", "**"))
-
-
-def test_latex():
-    text = mean_table(EXACT, "accuracy", reference="my_tree", test_ratio=0.0).to_latex(
-        3
-    )
-    assert text.splitlines()[1:] == [
-        r"\begin{tabular}{lrrr}",
-        r"\toprule",
-        r"data set & my\_tree & 50\%\&* & C \\",
-        r"\midrule",
-        r"iris|x & 0.850 $\pm$ 0.050 & 0.350 $\pm$ 0.044 $\bullet$ "
-        r"& \textbf{0.910} $\pm$ 0.046 $\circ$ \\",
-        r"wine & \textbf{0.500} & -- & 0.250 \\",
-        r"\midrule",
-        r"mean & 0.850 & 0.350 & \textbf{0.910} \\",
-        r"mean rank & 2.000 & 3.000 & \textbf{1.000} \\",
-        r"win/tie/loss & -- & 1/0/0 & 0/0/1 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    odd = mean_table(EXACT.replace("C", r"a\b^{c}~$#"), "accuracy").to_latex()
-    assert r"a\textbackslash b\textasciicircum \{c\}\textasciitilde \$\#" in odd
-
-
-def test_csv_holds_all_digits(runs):
-    table = mean_table(runs, "accuracy", reference="A")
-    back = pd.read_csv(
-        io.StringIO(table.to_csv()), index_col="dataset", **EXACT_NUMBERS
-    )
-    for part, cells in (
-        ("mean", table.means),
-        ("std", table.stds),
-        ("verdict", table.verdicts),
-    ):
-        for name in "ABC":
-            expected = cells[name].replace("", np.nan).tolist()
-            np.testing.assert_array_equal(back[f"{name} {part}"], expected)

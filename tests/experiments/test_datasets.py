@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.utils import Bunch
 
 from evotree.experiments.datasets import BUNDLED, load
+from evotree.experiments.protocols import Protocol
 
 CSV = "a,colour,b,target\n1,red,0.5,yes\n,blue,1.5,no\n3,,NA,yes\n"
 
@@ -29,6 +31,22 @@ def test_load_csv(tmp_path, ending):
         data.X["colour"][2]
     )
     assert isinstance(data.y, np.ndarray) and data.y.tolist() == ["yes", "no", "yes"]
+
+
+def test_a_file_may_have_its_ending_and_a_target_by_name(tmp_path):
+    (tmp_path / "toy.csv").write_text("a,area,b\n1,x,0.5\n2,y,1.5\n")
+    protocol = Protocol(2, target="area")
+    for name in ("toy", "toy.csv"):
+        data = protocol.load(name, tmp_path)
+        assert data.y.tolist() == ["x", "y"] and list(data.X) == ["a", "b"]
+    path = re.escape(str(tmp_path / "toy.csv"))
+    with pytest.raises(
+        ValueError, match=f"{path}: it has no column 'size'; it has a, a"
+    ):
+        Protocol(2, target="size").check("toy.csv", tmp_path)
+    missing = r"looked for toys\.csv; did you mean toy\?"
+    with pytest.raises(FileNotFoundError, match=missing):
+        protocol.check("toys.csv", tmp_path)
 
 
 def test_official_splits(tmp_path):

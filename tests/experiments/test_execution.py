@@ -23,17 +23,14 @@ from evotree import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.engine.config import Regularization
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import (
-    FILE,
     LOG_FILE,
     do_fit,
-    read_curves,
-    read_definition,
-    read_runs,
     run_experiment,
     seed_method,
 )
 from evotree.experiments.experiment import Experiment, learning_curve
 from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds
+from evotree.experiments.store import FILE, read_curves, read_definition, read_runs
 from tests.quick_models import evolved
 
 TIMES = ["seconds", "score_seconds", "peak_memory_mb", "finished"]

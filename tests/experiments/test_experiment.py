@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import EvoTreeClassifier, ObliqueTreeClassifier
+from evotree import Evolution, EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import (
     Experiment,
@@ -209,6 +209,16 @@ def test_a_file_says_the_same_as_python(tmp_path):
         ("sklearn.tree", "sklearn.trees", r"\[methods.CART\]: No module named"),
         ("sklearn.tree.DecisionTreeClassifier", "CART", "allowed are import paths"),
         ("estimator =", "kind =", "needs an 'estimator', a 'preset' or 'steps'"),
+        (
+            "size_penalty = 0.01",
+            "evolution.population_size = 0",
+            r"\[methods.GEA-ODT\]: .*'population_size' .* Got 0",
+        ),
+        (
+            "size_penalty = 0.01",
+            "evolution.populaton_size = 9",
+            r"\[methods.GEA-ODT\]: .*'populaton_size': allowed are",
+        ),
         ("[methods.CART]\n", "[methods.CART]\npreset = 'WODT'\n", "one of them"),
         ("max_depth = 3", f"x = {600 * '[' + 600 * ']'}", "not a TOML file|recursion"),
     ],
@@ -228,6 +238,17 @@ def test_the_nested_example_runs_and_is_reported(tmp_path):
     assert runs.loc[runs.method == "WODT", "leaves"].ge(3).all()
     write_report(tmp_path, "SVM")
     assert "'svm__C': loguniform(a=0.01, b=100)" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "of", ['preset = "gea_odt"', 'estimator = "evotree.EvoTreeClassifier"']
+)
+def test_a_table_changes_a_group_of_parameters(of):
+    table = tomllib.loads(f"{of}\n[evolution]\npopulation_size = 9\n")
+    made = make_method(table, "methods.m").evolution
+    assert made.population_size == 9
+    plain = make_method(tomllib.loads(of), "methods.m").evolution or Evolution()
+    assert made == plain.set_params(population_size=9)
 
 
 SEARCH = """

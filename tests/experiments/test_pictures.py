@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.experiments import comparison, report
+from evotree.experiments import comparison, pictures, report
 from evotree.plotting.style import PALETTE, save_picture
 
 
@@ -33,7 +33,7 @@ def test_bars_join_what_does_not_differ(tmp_path):
     )
 
     def bars(**options):
-        ax = comparison.plot_critical_differences(test, **options)
+        ax = pictures.plot_critical_differences(test, **options)
         drawn = [line for line in ax.get_lines() if line.get_color() == PALETTE[0]]
         return ax, [list(line.get_xdata()) for line in drawn]
 
@@ -51,7 +51,7 @@ def test_bars_join_what_does_not_differ(tmp_path):
 
 def test_points_are_means_over_complete_data_sets(runs):
     runs = runs[~(runs.dataset.eq("d1") & runs.method.eq("B_1") & runs.fold.eq(1))]
-    ax = comparison.plot_accuracy_against_size(runs)
+    ax = pictures.plot_accuracy_against_size(runs)
     kept = runs[runs.dataset != "d1"].groupby("method")[["leaves", "accuracy"]].mean()
     points = {line.get_label(): line.get_xydata()[0] for line in ax.get_lines()}
     assert list(points) == [text.get_text() for text in ax.get_legend().get_texts()]
@@ -62,13 +62,13 @@ def test_points_are_means_over_complete_data_sets(runs):
     with pytest.raises(
         ValueError, match="no data set with leaves and accuracy of all methods"
     ):
-        comparison.plot_accuracy_against_size(
+        pictures.plot_accuracy_against_size(
             runs[(runs.method == "A") ^ (runs.dataset < "d3")]
         )
 
 
 def test_times_are_means_and_the_fastest_data_set_is_first(runs):
-    ax = comparison.plot_times(runs)
+    ax = pictures.plot_times(runs)
     names = [text.get_text() for text in ax.get_yticklabels()]
     means = runs.groupby(["dataset", "method"]).seconds.mean().unstack()
     assert (
@@ -78,13 +78,12 @@ def test_times_are_means_and_the_fastest_data_set_is_first(runs):
         np.testing.assert_allclose(line.get_xdata(), means.loc[names, line.get_label()])
 
 
-def test_a_method_looks_the_same_in_all_pictures_of_a_report(runs, monkeypatch):
+def test_a_method_looks_the_same_in_all_pictures_of_a_report(runs):
     """Those without trees among them, whose sizes are none."""
-    monkeypatch.setattr(report, "read_curves", lambda folder: {})
     sizes = runs.leaves.where(runs.method != "A", 0.0)
     runs = runs.assign(leaves=sizes, terms=sizes, complexity=sizes)
     looks = {}
-    for name, ax in report._draw_pictures(runs, "accuracy", folder=None):
+    for name, ax in report._draw_pictures(runs, "accuracy"):
         if name != "critical_differences":
             for line in ax.get_lines():
                 look = line.get_color(), line.get_marker()
@@ -92,33 +91,3 @@ def test_a_method_looks_the_same_in_all_pictures_of_a_report(runs, monkeypatch):
     assert set(looks) == {"A", "B_1", "C$x$"}
     assert all(len(look) == 1 for look in looks.values())
     assert len(set.union(*looks.values())) == 3
-
-
-def test_each_data_set_has_its_curves_and_a_method_its_colour():
-    rng = np.random.default_rng(0)
-    curves = {
-        (dataset, method, fold, 0): pd.DataFrame(
-            {
-                "gen": np.arange(4 + fold),
-                "quality_best": rng.random(4 + fold),
-                "complexity_best": rng.integers(2, 30, 4 + fold),
-            }
-        )
-        for dataset, method in (("a", "x"), ("a", "y$"), ("b", "y$"))
-        for fold in range(5)
-    }
-    curves["c", "x", 0, 0] = pd.DataFrame({"gen": [0], "loss": [1.0]})
-    figure = comparison.plot_curves_of_datasets(
-        curves, ["a", "c", "b"], ["none", "x", "y$"]
-    )
-    assert [ax.get_title(loc="left") for ax in figure.axes] == ["a", "", "b", ""]
-    for ax, chapter in zip(figure.axes[2:], ("quality", "complexity"), strict=True):
-        # A run that ended early keeps its last value.
-        values = [curves["b", "y$", fold, 0][f"{chapter}_best"] for fold in range(5)]
-        values = [np.pad(column, (0, 8 - len(column)), "edge") for column in values]
-        line = ax.get_lines()[-1]
-        np.testing.assert_allclose(line.get_ydata(), np.median(values, axis=0))
-        assert line.get_color() == PALETTE[2]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x", "y$"]
-    figure.draw_without_rendering()
-    assert comparison.plot_curves_of_datasets(curves, ["c"], ["x"]) is None

@@ -30,36 +30,6 @@ SHARES = {
 }
 
 
-def house(X):
-    below_roof = X[:, 1] <= 0.99 - 0.29 / 0.488 * np.abs(X[:, 0] - 0.5)
-    return (abs(X[:, 0] - 0.5) <= 0.488) & (X[:, 1] >= 0.008) & below_roof
-
-
-def checkerboard(X):
-    """Turn the board back, and number its fields."""
-    u = (X - 0.5) @ np.array([[1.0, -1.0], [1.0, 1.0]]) / np.sqrt(2.0) + 0.5
-    column, row = np.floor(4.0 * u).T
-    return (4 * column + row) % 8
-
-
-def stripes(n, degrees=45.0):
-    normal = np.array([np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))])
-    return lambda X: np.floor(n * (X @ normal) / normal.sum()) % 2
-
-
-DEFINITIONS = {
-    "chessboard2": lambda X: (X[:, 0] + X[:, 1] > 1.0) ^ (X[:, 0] > X[:, 1]),
-    "chessboard4": lambda X: 2 * (X[:, 0] + X[:, 1] > 1.0) + (X[:, 0] > X[:, 1]),
-    "zebra1": stripes(4),
-    "zebra2": stripes(3),
-    "zebra3": stripes(8, 10.0),
-    "house": house,
-    "LS10": lambda X: X[:, :5].sum(axis=1) < X[:, 5:].sum(axis=1),
-    "POL": stripes(5),
-    "RCB": checkerboard,
-}
-
-
 def bands(weights, thresholds, leaves):
     """Return a balanced tree over the bands between parallel hyperplanes."""
     if not thresholds:
@@ -148,7 +118,6 @@ def test_the_optimal_tree_has_no_error(name):
     X, y = make_problem(name, 20_000, random_state=1)
     np.testing.assert_array_equal(classify(TREES[name], X), y)
     assert n_nodes(TREES[name]) == PROBLEMS[name].optimal_nodes
-    np.testing.assert_array_equal(DEFINITIONS[name](X), y)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import evotree.experiments
 from evotree.cli.main import main
-from evotree.experiments import execution, rivals
+from evotree.experiments import execution, rivals, runner
 from evotree.experiments.protocols import folds_of
 
 QUICK = {"max_generations": 2, "size_penalty": 0.01, "term_penalty": 0.0}
@@ -36,9 +36,9 @@ def in_process(monkeypatch):
 
     def outcomes_of(run, tasks, jobs):
         for task in tasks:
-            yield execution.attempt(run, task)
+            yield runner.attempt(run, task)
 
-    monkeypatch.setattr(execution, "outcomes_of", outcomes_of)
+    monkeypatch.setattr(runner, "outcomes_of", outcomes_of)
 
 
 @pytest.fixture(scope="module")

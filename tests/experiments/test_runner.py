@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
-from evotree.experiments.execution import outcomes_of
+from evotree.experiments.runner import outcomes_of
 
 
 def act(task):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from evotree.configuration import check_parameters
-from evotree.experiments.execution import checksum
 from evotree.experiments.experiment import describe_method
+from evotree.experiments.store import checksum
 from experiments.studies import operators
 from experiments.studies.operators import (
     BASE,

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.experiments.execution import Store, run_experiment
+from evotree.experiments.execution import run_experiment
 from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.experiments.store import Store
 from experiments import STUDIES, agreement, load_study
 from experiments import study as base
 from experiments.__main__ import main

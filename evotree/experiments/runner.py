@@ -1,0 +1,155 @@
+"""Tasks side by side: calls of one function, on processes of our own or any executor.
+
+Whatever becomes of a task comes back as a `TaskOutcome`: the result, the traceback, that its time
+was up, or that it brought its process down. Nothing else is lost with it, and the outcomes do not
+depend on how many workers there are.
+"""
+
+import logging
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures.process import ProcessPoolExecutor
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+from threadpoolctl import threadpool_limits
+
+from evotree.log import Answer, renew_queues, told
+from evotree.parallel import submit
+
+log = logging.getLogger(__name__)
+
+DONE, FAILED, TIMEOUT, CRASHED = "done", "failed", "timeout", "crashed"
+STATUSES = (DONE, FAILED, TIMEOUT, CRASHED)
+"""What may become of a task."""
+
+_PARENT_CHECK = 1.0  # seconds between two looks whether the parent lives
+
+
+class TaskOutcome(NamedTuple):
+    """What became of a task: one of `STATUSES`, what the function returned, or the traceback."""
+
+    task: Any
+    status: str
+    result: Any = None
+    error: str = ""
+
+
+def attempt(run: Callable[[Any], Any], task: Any) -> TaskOutcome:
+    """Do one task, with one thread of linear algebra; whatever it raises, it has failed."""
+    log.info("%s: begun", task)
+    try:
+        # So n workers use n cores; on tiny nodes linear algebra is slower with more threads.
+        with threadpool_limits(limits=1):
+            return TaskOutcome(task, DONE, run(task))
+    except BaseException:
+        error = traceback.format_exc()
+        log.error("%s: failed: %s", task, error.strip().splitlines()[-1])
+        return TaskOutcome(task, FAILED, error=error)
+
+
+def outcomes_of(
+    run: Callable[[Any], Any],
+    tasks: Iterable[Any],
+    jobs: int = 1,
+    *,
+    time_limit: float | None = None,
+    executor: Executor | None = None,
+    mp_context: Any = None,
+) -> Generator[TaskOutcome, None, None]:
+    """Do tasks side by side and yield what becomes of each, as they finish.
+
+    Each process of ours is a pool of its own, which has one task at a time: one that dies, or is
+    killed as its time is up, takes no other with it. An executor of others stays open.
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
+    if time_limit is not None and executor is not None:
+        raise ValueError(
+            f"time_limit={time_limit!r}: allowed is None beside an executor, whose tasks nobody "
+            "can end."
+        )
+    fresh = iter(tasks)
+    running: dict[Future[Answer], tuple[Any, Executor, float]] = {}
+    if executor is None:
+        free: list[Executor] = [_make_pool(mp_context) for _ in range(jobs)]
+    else:  # two tasks for each worker, so that none waits
+        free = 2 * (getattr(executor, "_max_workers", None) or 64) * [executor]
+    try:
+        while True:
+            for task in islice(fresh, len(free)):
+                pool = free.pop()
+                end = time.monotonic() + (time_limit or threading.TIMEOUT_MAX)
+                running[submit(pool, partial(attempt, run), task)] = task, pool, end
+            if not running:
+                return
+            first_end = min(end for _, _, end in running.values())
+            wait(running, max(0.0, first_end - time.monotonic()), FIRST_COMPLETED)
+            for future, (task, pool, end) in list(running.items()):
+                if future.done():
+                    outcome = _outcome_of(task, future, is_ours=executor is None)
+                elif end <= time.monotonic():
+                    text = f"stopped after {time_limit:g} s"
+                    outcome = TaskOutcome(task, TIMEOUT, error=text)
+                else:
+                    continue
+                del running[future]
+                if executor is None and outcome.status in (TIMEOUT, CRASHED):
+                    _kill(pool)
+                    pool = _make_pool(mp_context)
+                free.append(pool)
+                yield outcome
+    finally:
+        if executor is None:
+            for pool in free:
+                pool.shutdown()
+            for _, pool, _ in running.values():
+                _kill(pool)
+
+
+def _outcome_of(task: Any, future: Future[Answer], is_ours: bool) -> TaskOutcome:
+    """Return what became of a task; raise a BrokenExecutor where no other task can be done."""
+    error = future.exception()
+    if error is None:
+        return told(future.result())
+    if isinstance(error, BrokenExecutor) and not is_ours:
+        raise BrokenExecutor("the executor has lost a worker") from error
+    # Its process has died, or the result cannot be sent.
+    return TaskOutcome(task, CRASHED, error=repr(error))
+
+
+def _make_pool(mp_context: Any) -> Executor:
+    """Begin a process, with a queue of its own to the log."""
+    renew_queues()
+    pool = ProcessPoolExecutor(1, mp_context=mp_context, initializer=_begin_worker)
+    pool.submit(os.getpid)  # processes are begun with the first task
+    return pool
+
+
+def _kill(pool: Executor) -> None:
+    """End the process of a pool at once, whatever it does."""
+    for process in list((getattr(pool, "_processes", None) or {}).values()):
+        with suppress(ProcessLookupError):
+            process.kill()
+    pool.shutdown(cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    """Prepare a process of ours: it ends when its parent is gone, however that ended."""
+    # Ctrl-C reaches all processes of a terminal; the parent alone answers it, and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_CHECK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
