@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.criteria import search_line
 from evotree._jit import kernel
 from evotree.fitness.node import (
     CLASSIFICATION,
@@ -14,6 +13,8 @@ from evotree.fitness.node import (
     Node,
     choose_threshold,
     class_ranks,
+    line_search,
+    make_split_scratch,
     score_hyperplane,
     score_undivided,
     split_score,
@@ -31,6 +32,12 @@ NOTHING = (np.inf, 0.0)
 def scored(criterion, left, right, rank):
     """The inner kernel, for Python."""
     return split_score(criterion, left, right, rank)
+
+
+@kernel
+def search_line(node, s, t):
+    """The inner kernel, for Python."""
+    return line_search(node, s, t, make_split_scratch(node))
 
 
 def score(name, left, right):
