@@ -48,7 +48,7 @@ check: $(VENV)/stamp-dev ## lint, formatting, types, floors
 docs: $(VENV)/stamp-docs ## build the documentation into docs/_build/html, its examples executed
 	$(BIN)/sphinx-build -b html -W --keep-going -q docs docs/_build/html
 
-bench: $(VENV)/stamp-test ## time the kernels and the operators
+bench: $(VENV)/stamp-test ## time the loop, default fits and the first fit, and measure memory
 	$(BIN)/python -m benchmarks
 
 gate: $(VENV)/stamp-test ## measure the speed beside the commit BASE, and fail if it is slower

@@ -7,56 +7,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import (
-    change,
-    criteria,
-    default_fit,
-    explain,
-    gate,
-    greedy,
-    growth,
-    islands,
-    linear_fit,
-    loop,
-    memory,
-    million,
-    predict,
-    sparse,
-    start,
-    threads,
-    workers,
-)
+from benchmarks import default_fit, gate, loop, memory, scale, start
 from benchmarks.measure import Table, machine
 
-BENCHMARKS: Mapping[str, Callable[..., Table]] = {
+BENCHMARKS: Mapping[str, Callable[[bool, Path | None], Table]] = {
     "loop": loop.run,
-    "change": change.run,
-    "predict": predict.run,
-    "start": start.run,
-    "threads": threads.run,
-    "islands": islands.run,
-    "workers": workers.run,
-    "million": million.run,
-    "memory": memory.run,
-    "criteria": criteria.run,
-    "linear_fit": linear_fit.run,
-    "sparse": sparse.run,
-    "explain": explain.run,
     "fit": default_fit.run,
-    "growth": growth.run,
-    "axis": greedy.run_axis,
-    "oc1": greedy.run_oc1,
-    "large": greedy.run_large,
+    "start": start.run,
+    "memory": memory.run,
+    "scale": scale.run,
 }
-ON_REAL_DATA = ("loop", "fit", "oc1", "large")
-MANY_THREADS = ("large",)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -76,20 +41,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> list[Table]:
     """Run the benchmarks, print their tables as they are done, and return them."""
     options = parse(arguments)
-    head = f"# Speed\n\nBy `python -m benchmarks`. {machine()}\n"
-    print(head, flush=True)
-    tables, text = [], head
+    text = f"# Speed\n\nBy `python -m benchmarks`. {machine()}\n"
+    print(text, flush=True)
+    tables = []
     for name in options.only or BENCHMARKS:
-        begin = time.perf_counter()
-        run = BENCHMARKS[name]
-        if name in ON_REAL_DATA:
-            run = partial(run, data_home=options.data_home)
         # Threads are those of the matrix products.
-        with threadpool_limits(None if name in MANY_THREADS else 1):
-            tables.append(run(quick=options.quick))
+        with threadpool_limits(1):
+            tables.append(BENCHMARKS[name](options.quick, options.data_home))
         text += "\n" + tables[-1].to_markdown()
         print(tables[-1].to_markdown(), flush=True)
-        print(f"({name} took {time.perf_counter() - begin:.0f} s)\n", flush=True)
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(text, encoding="utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.greedy import first_fold
+from benchmarks.inputs import training_rows
 from benchmarks.measure import Cell, Table
 from evotree import Evolution, EvoTreeClassifier, Regularization
 from evotree.engine.populations import first_population
@@ -76,7 +76,7 @@ def run(quick: bool = False, data_home: Path | None = None) -> Table:
     """Profile the default fit, on digits and what the data folder has."""
     rows = []
     for name in ("digits",) if data_home is None else NAMES:
-        X, _, y, _ = first_fold(name, data_home)
+        X, y = training_rows(name, data_home)
         if quick:
             X, y = X[:200], y[:200]
         row: dict[str, Cell] = {

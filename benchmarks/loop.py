@@ -1,19 +1,17 @@
-"""How many offspring the whole loop breeds and evaluates in a second, beside a plain twin."""
+"""How many offspring the whole loop breeds and evaluates in a second, beside plain products."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from deap import base
 
-from benchmarks.inputs import PLAIN, make_rows, real_dataset
-from benchmarks.measure import Cell, Rounds, Table, by_turns, stopwatch
-from benchmarks.plain import make_plain_toolbox, plain_copies
+from benchmarks.inputs import PLAIN, make_rows, training_rows
+from benchmarks.measure import Cell, Table, by_turns, stopwatch
 from evotree import Dataset, Individual, evolve, make_toolbox
 
 POPULATION = 64
@@ -21,61 +19,40 @@ PENALTIES = (1e-6, 0.1)  # between which the size of the trees is sought
 
 NOTES = (
     "One thread. *Bred* counts every slot of the population, the parents that stay as they are "
-    "included, as iterations x population; so is evtree counted. *Evaluated* counts the offspring "
-    "that differ from their parents. *Nodes* is the mean size of all trees bred while the clock "
-    "ran; the size penalty was chosen to bring it near that of the target.",
-    "*Plain* is the same loop with the same rates, its individuals cloned by `copy.deepcopy` and "
-    "evaluated whole with NumPy (`benchmarks/plain.py`), run by turns with the engine.",
+    "included. *Evaluated* counts the offspring that differ from their parents. *Nodes* is the "
+    "mean size of all trees bred while the clock ran; the size penalty was chosen to bring it near "
+    "a size that is typical of the data.",
     "*X @ W.T* is the yardstick of the hardware: how many times a second one core multiplies all "
     "rows by all hyperplanes of one tree of that size. A loop that evaluated every changed tree "
-    "whole could not evaluate more.",
-    "*evtree* is the R package, whose tests are axis-parallel and whose loop is C++; a constant, "
-    "measured on another machine (with the real data), for scale only.",
+    "whole could not evaluate more: *times products* would stay below 1.",
 )
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Data of one shape, and how long to evolve on them.
+class Shape(NamedTuple):
+    """Data of one shape, and how long to evolve on them."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the data set; that of a file where ``--data-home`` is given.
-    n_rows, n_features, n_classes : int
-        Shape of the synthetic data.
-    n_nodes : int
-        Mean size of the trees that is aimed at.
-    target, evtree : int or None
-        Bred in a second: aimed at, and by evtree.
-    warm_up, generations, plain_generations : int
-        Generations of each step of the search for the penalty, of one timed block, and of one
-        timed block of the plain twin.
-    """
-
-    name: str
+    name: (
+        str  # of the data set that takes the place of drawn rows, with a folder of data
+    )
     n_rows: int
     n_features: int
     n_classes: int
-    n_nodes: int
-    target: int | None
-    evtree: int | None
-    warm_up: int
-    generations: int
-    plain_generations: int
+    n_nodes: int  # mean size of the trees that is aimed at
+    warm_up: int  # generations of each step of the search for the penalty
+    generations: int  # of one timed block
 
 
 SHAPES = (
-    Shape("pima", 614, 8, 2, 7, 60_000, 26_000, 200, 400, 20),
-    Shape("vehicle", 676, 18, 4, 15, 30_000, 11_300, 200, 300, 20),
-    Shape("pendigits", 8_793, 16, 10, 60, 4_000, 328, 100, 50, 6),
-    Shape("large", 100_000, 16, 4, 31, 800, None, 25, 12, 1),
+    Shape("pima", 614, 8, 2, 7, 200, 400),
+    Shape("vehicle", 676, 18, 4, 15, 200, 300),
+    Shape("pendigits", 8_793, 16, 10, 60, 100, 50),
+    Shape("synthetic", 100_000, 16, 4, 31, 25, 12),
 )
-QUICK_SHAPES = (Shape("tiny", 200, 4, 2, 7, None, None, 10, 5, 2),)
+QUICK_SHAPES = (Shape("synthetic", 200, 4, 2, 7, 10, 5),)
 
 
 def block(
-    population: Sequence,
+    population: Sequence[Individual],
     toolbox: base.Toolbox,
     generations: int,
     records: dict[str, float],
@@ -94,7 +71,7 @@ def block(
 
 def settle(
     dataset: Dataset, shape: Shape, n_steps: int
-) -> tuple[list[Individual], base.Toolbox, float]:
+) -> tuple[list[Individual], base.Toolbox]:
     """Find a size penalty by which trees have some mean size, by bisection.
 
     The size that is looked at is that of the generations that will be timed.
@@ -105,8 +82,6 @@ def settle(
         Warmed up; of all steps, the one whose mean size is nearest.
     toolbox : deap.base.Toolbox
         It evolved by this.
-    size_penalty : float
-        What the bisection chose.
     """
     low, high = PENALTIES
     nearest = np.inf
@@ -121,7 +96,7 @@ def settle(
         block(population, toolbox, shape.generations, records)
         distance = abs(records["nodes"] - shape.n_nodes)
         if distance < nearest:
-            nearest, settled = distance, (population, toolbox, penalty)
+            nearest, settled = distance, (population, toolbox)
         if distance < 0.03 * shape.n_nodes:
             break
         if records["nodes"] > shape.n_nodes:
@@ -135,47 +110,26 @@ def measure(
     dataset: Dataset, shape: Shape, n_rounds: int, n_steps: int
 ) -> dict[str, Cell]:
     """Return the row of the table for one data set."""
-    population, toolbox, penalty = settle(dataset, shape, n_steps)
-    plain_toolbox = make_plain_toolbox(dataset, penalty)
-    plain_population = plain_copies(population, plain_toolbox)
+    population, toolbox = settle(dataset, shape, n_steps)
     W = np.random.default_rng(0).normal(size=(shape.n_nodes // 2, dataset.X.shape[1]))
     number = max(1, 1_000_000 // dataset.n_distinct)
-    records: dict[str, dict[str, float]] = {"engine": {}, "plain": {}}
-
-    def blocks_of(name: str, *setting: Any) -> Callable[[], float]:
-        return partial(block, *setting, records[name])
-
+    records: dict[str, float] = {}
     rounds = by_turns(
         {
-            "engine": blocks_of("engine", population, toolbox, shape.generations),
-            "plain": blocks_of(
-                "plain", plain_population, plain_toolbox, shape.plain_generations
-            ),
+            "loop": partial(block, population, toolbox, shape.generations, records),
             "product": stopwatch(lambda: dataset.X @ W.T, number),
         },
         n_rounds,
     )
-    return _row(dataset, shape, rounds, records)
-
-
-def _row(
-    dataset: Dataset, shape: Shape, rounds: Rounds, records: dict[str, dict[str, float]]
-) -> dict[str, Cell]:
-    bred = POPULATION / rounds.median("engine")
     return {
         "data": shape.name,
         "rows x features": "{:,} x {}".format(*dataset.X.shape),
         "classes": dataset.n_classes,
-        "nodes": records["engine"]["nodes"],
-        "bred /s": bred,
-        "target": shape.target,
-        "bred / target": None if shape.target is None else bred / shape.target,
-        "evaluated /s": records["engine"]["evaluated"] / rounds.median("engine"),
-        "plain bred /s": POPULATION / rounds.median("plain"),
-        "plain nodes": records["plain"]["nodes"],
-        "times plain": rounds.ratio("plain", "engine"),
+        "nodes": records["nodes"],
+        "bred /s": POPULATION / rounds.median("loop"),
+        "evaluated /s": records["evaluated"] / rounds.median("loop"),
         "X @ W.T /s": 1.0 / rounds.median("product"),
-        "evtree /s": shape.evtree,
+        "times products": records["evaluated"] * rounds.ratio("product", "loop"),
     }
 
 
@@ -183,13 +137,11 @@ def run(quick: bool = False, data_home: Path | None = None) -> Table:
     """Measure the loop on all shapes."""
     rows = []
     for shape in QUICK_SHAPES if quick else SHAPES:
-        if data_home is None or shape.evtree is None:
+        if data_home is None or shape.name == "synthetic":
             X, y = make_rows(shape.n_rows, shape.n_features, shape.n_classes)
-            dataset, source = Dataset.from_arrays(X, y), "synthetic"
         else:
-            dataset, source = real_dataset(shape.name, data_home), "real"
-        row = measure(
-            dataset, shape, n_rounds=2 if quick else 7, n_steps=3 if quick else 8
-        )
-        rows.append({**row, "data": f"{shape.name} ({source})"})
+            X, y = training_rows(shape.name, data_home)
+        n_rounds, n_steps = (2, 3) if quick else (7, 8)
+        dataset = Dataset.from_arrays(X, y)
+        rows.append(measure(dataset, shape, n_rounds, n_steps))
     return Table("loop", "offspring per second of the whole loop", rows, NOTES)

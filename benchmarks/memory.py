@@ -11,17 +11,17 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 from sklearn.base import clone
 
-from benchmarks.inputs import DENSE, PLAIN, make_rows
+from benchmarks.inputs import PLAIN, make_rows
 from benchmarks.measure import Cell, Table
-from evotree import Evolution, EvoTreeClassifier, Regularization
+from benchmarks.start import ROOT
+from evotree import Evolution, EvoTreeClassifier, Individual, Regularization
 from evotree.engine.populations import MAX_COPIES_OF_ROW
 from evotree.engine.problem import LEAST_ROWS
 from evotree.experiments.execution import PeakMemory
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 class Size(NamedTuple):
@@ -51,19 +51,19 @@ SIZES = (
     Size(100_000, 16, seconds=60),
 )
 QUICK_SIZES = (Size(100_000, 8, population_size=8),)
-GENERATIONS = 8
 
 NOTES = (
     "The most memory that a fit takes beyond what the process held before it, the user's own rows "
     "included; in fresh processes and units of 2**20 bytes. Those with a limit of seconds are fits "
     "as they are by default; the others have no noisy copies of the rows, and random first trees. "
-    "*Front* is the number of trees in the Pareto front, *nodes* those of the largest of them. The "
-    "bound is rows x (32 features + 16 classes + 12 population + 4 front + 150) bytes, where below "
-    "3,000 rows noisy copies count, up to four of each; trees x nodes x (features + classes) x 8 "
-    "bytes, where trees are two populations and the front; and 32 MiB and 16 MiB for each thread: "
-    "the rows in raw and in standard units, those that a split is fitted to twice, a permutation "
-    "of the rows for each parent, each offspring and each member of the front, room for one tree "
-    "in the making, and what threads hold.",
+    "*Front* is the number of trees in the Pareto front, *nodes* those of the largest tree of the "
+    "front and of all generations: first trees are grown out, and many times as large as those of "
+    "the front. The bound is rows x (32 features + 16 classes + 12 population + 4 front + 150) "
+    "bytes, where below 3,000 rows noisy copies count, up to four of each; trees x nodes x "
+    "(features + classes) x 8 bytes, where trees are two populations and the front; and 32 MiB and "
+    "16 MiB for each thread: the rows in raw and in standard units, those that a split is fitted "
+    "to twice, a permutation of the rows for each parent, each offspring and each member of the "
+    "front, room for one tree in the making, and what threads hold.",
 )
 
 
@@ -86,6 +86,8 @@ def measure(size: Size) -> dict[str, float]:
     else:
         estimator.set_params(
             size_penalty=0.0003,
+            term_penalty=0.0,
+            precision=None,
             evolution=Evolution(
                 population_size=size.population_size,
                 init=None,
@@ -93,19 +95,29 @@ def measure(size: Size) -> dict[str, float]:
                 refinement=None,
                 regularization=Regularization(C=1.0, noise=0.0),
             ),
-            max_generations=GENERATIONS,
-            **DENSE,
+            max_generations=8,
         )
     X, y = make_rows(size.n_rows, size.n_features, size.n_classes)
     few = clone(estimator).set_params(max_generations=2)
     few.fit(X[:1000, :20], y[:1000])  # compiles
+    sizes: list[int] = []
+    clone_tree = Individual.clone
+
+    def counted(tree: Individual) -> Individual:
+        sizes.append(len(tree))
+        return clone_tree(tree)
+
     before = PeakMemory().megabytes()
     peak = PeakMemory()
-    estimator.fit(X, y)
+    # All trees are cloned that breed, those of the choice of hyperparameters included.
+    with patch.object(Individual, "clone", counted):
+        estimator.fit(X, y)
+    megabytes = peak.megabytes() - before
+    front = estimator.pareto_front_
     return {
-        "megabytes": peak.megabytes() - before,
-        "front": len(estimator.pareto_front_),
-        "nodes": max(len(tree) for tree in estimator.pareto_front_),
+        "megabytes": megabytes,
+        "front": len(front),
+        "nodes": max(*sizes, *map(len, front)),
     }
 
 
@@ -122,7 +134,7 @@ def in_new_process(size: Size) -> dict[str, float]:
     return figures
 
 
-def run(quick: bool = False) -> Table:
+def run(quick: bool = False, data_home: Path | None = None) -> Table:
     """Measure fits of several sizes."""
     rows: list[dict[str, Cell]] = []
     for size in QUICK_SIZES if quick else SIZES:
