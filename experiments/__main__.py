@@ -26,7 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--out", metavar="DIR", type=Path, required=True, help="folder to write"
     )
     parser.add_argument(
-        "--n-jobs", metavar="N", type=processes, default=1, help="processes (1)"
+        "--n-jobs",
+        metavar="N",
+        type=processes,
+        default=1,
+        help="processes (1)",
+        dest="jobs",
     )
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="run on these alone"
@@ -40,7 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     add_options(parser, (LOG,))
     options = vars(parser.parse_args(arguments))
-    options["jobs"] = options.pop("n_jobs")
     log = options.pop("log")
     study = load_study(options.pop("study"))
     out = options["out"]

@@ -6,14 +6,13 @@ recalled, not read, do not count. A study's ``measured`` returns ours under the 
 ``table``, ``dataset``, ``system``, ``metric`` and ``ours``.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.datasets import OFFICIAL_TRAIN_ROWS
-from evotree.experiments.problems import PROBLEMS
 from experiments import load_study
 from experiments.rows import read_rows
 from experiments.study import TEXTS, Text, tables_of, write_text
@@ -103,13 +102,6 @@ def all_agreements(out: Path) -> pd.DataFrame:
     )
 
 
-class _NotRun(dict[str, str]):
-    """The tables of a study that has no rows."""
-
-    def __missing__(self, name: str) -> str:
-        return NOT_RUN_YET
-
-
 def counts_table(figures: pd.DataFrame) -> str:
     """Return how many figures agree, of a paper's own method and of those beside it."""
     rows = []
@@ -139,41 +131,20 @@ def worse_table(figures: pd.DataFrame) -> str:
     return table(rows, 4)
 
 
-def datasets_table() -> str:
-    """Return where the data sets of the papers' studies come from, and how these take them."""
-    known = pd.read_csv(DATA / "datasets.csv", index_col="file", keep_default_na=False)
-    taken: dict[str, list[str]] = {name: [] for name in known.index}
-    for study in map(load_study, OWN):
-        files = getattr(study.experiment.protocol, "files", {})
-        real = [name for name in study.experiment.datasets if name not in PROBLEMS]
-        for name in real:
-            file = files.get(name, name)
-            taken[file].append(study.name if name == file else f"{study.name}: {name}")
-    rows = []
-    for file, one in known.iterrows():
-        n_train = OFFICIAL_TRAIN_ROWS.get(str(file))
-        row = {"file": str(file), "from": one["source"]}
-        row["taken by"] = ", ".join(taken[str(file)])
-        row["form"] = one["form"]
-        row["rows"] = f"{one['rows']:,}"
-        row["official training rows"] = "" if n_train is None else f"{n_train:,}"
-        rows.append(row | {"features": f"{one['features']}", "classes": one["classes"]})
-    return table(rows, 4)
-
-
 def write_reproductions(out: Path) -> Path:
     """Write the page ``reproductions.md``, and all figures as CSV, from the rows in a folder."""
     figures = all_agreements(out)
     figures[COLUMNS].to_csv(out / "published.csv", index=False, float_format="%.6g")
     counts = figures["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     papers = {
-        name: tables_of(study, out) if study.rows_file(out).exists() else _NotRun()
+        name: tables_of(study, out)
+        if study.rows_file(out).exists()
+        else defaultdict(lambda: NOT_RUN_YET)
         for name, study in ((name, load_study(name)) for name in OWN)
     }
     shown = {
         **{"n": counts[[AS_PUBLISHED, BETTER, WORSE]].sum(), "total": counts},
         **{"counts": counts_table(figures), "worse": worse_table(figures)},
-        "datasets": datasets_table(),
     }
     text = (TEXTS / "reproductions.md").read_text(encoding="utf-8")
     return write_text(

@@ -1,4 +1,4 @@
-"""Pictures of the studies: sampling, size penalty, depth, complexity, and searches over time."""
+"""Pictures of the studies: size penalty, depth, complexity."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,20 +15,6 @@ from evotree.plotting.style import (
     legend_below,
     point_style,
 )
-
-MAX_TICKS = 10
-POINT_SIZE = 6.0
-PLACES = (
-    (7.0, 0.0, "left"),
-    (-7.0, 0.0, "right"),
-    (0.0, 10.0, "center"),
-    (0.0, -10.0, "center"),
-    (5.0, 9.0, "left"),
-    (5.0, -9.0, "left"),
-    (-5.0, 9.0, "right"),
-    (-5.0, -9.0, "right"),
-)
-"""Where a name may be beside its point, in points, the best place first."""
 
 
 def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:

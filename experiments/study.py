@@ -31,7 +31,7 @@ from evotree.experiments.store import Store
 from experiments import suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.probabilities import LEAST
-from experiments.rows import fill, read_curve_rows, read_rows, write_rows
+from experiments.rows import fill, read_rows, write_rows
 from experiments.tables import LOSS_TIE, MISSING, TIE
 
 TEXTS = Path(__file__).parent / "texts"
@@ -53,10 +53,9 @@ DIGITS_ROWS = 1797
 
 
 class Results(NamedTuple):
-    """What a report is written from: rows of fits, curves by `KEY`, and the folder of pictures."""
+    """What a report is written from: rows of fits, and the folder of pictures."""
 
     runs: pd.DataFrame
-    curves: Mapping[tuple[Any, ...], pd.DataFrame]
     out: Path
 
 
@@ -67,14 +66,12 @@ class Study:
     Its name is that of its experiment, of its module and of its text, which may name the constants
     of the module and what ``report(results)`` returns; that may draw pictures into the folder, too.
     A study of a paper has ``measured(runs)``: our figures, as `experiments.agreement` describes
-    them, which writes its page. ``draw(data_home, out)`` draws what needs the data, where it is
-    missing.
+    them, which writes its page.
     """
 
     experiment: Experiment
     report: Callable[[Results], Mapping[str, Any]]
     measured: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    draw: Callable[[Path, Path], None] | None = None
     also: Sequence[str] = ()  # further pages, of the same values
 
     @property
@@ -85,10 +82,6 @@ class Study:
     def rows_file(self, out: Path) -> Path:
         """Return the CSV file of the rows in a folder."""
         return out / f"{self.name}_runs.csv"
-
-    def curves_file(self, out: Path) -> Path:
-        """Return the CSV file of the learning curves in a folder."""
-        return out / f"{self.name}_curves.csv"
 
 
 class Text(Formatter):
@@ -238,14 +231,12 @@ def run_study(
     tasks = select_tasks(experiment, datasets, methods)
     folder = out / study.name
     store = Store(folder, experiment.columns(), experiment.definition())
-    fill(store, experiment, study.rows_file(out), study.curves_file(out))
+    fill(store, experiment, study.rows_file(out))
     failed = tuple(status for status in STATUSES if status != DONE)
     some = replace(experiment, plan=tasks)
     runs = run_experiment(some, folder, data_home, retry=failed, **options)
     if (runs["status"] == DONE).any():
-        write_rows(store, study.rows_file(out), study.curves_file(out))
-        if study.draw is not None and data_home is not None:
-            study.draw(data_home, out)
+        write_rows(store, study.rows_file(out))
     return runs
 
 
@@ -272,7 +263,6 @@ def text_of(study: Study, out: Path, page: str = "") -> str:
 def tables_of(study: Study, out: Path) -> dict[str, Any]:
     """Return what a study reports on the CSV files in a folder, and how that was ``written``."""
     runs = read_rows(study.rows_file(out))
-    curves = read_curve_rows(study.curves_file(out))
     done = set(runs[list(KEY)].itertuples(index=False, name=None))
     planned = study.experiment.tasks()
     name = study.name
@@ -282,4 +272,4 @@ def tables_of(study: Study, out: Path) -> dict[str, Any]:
         f"Written by `python -m experiments {name} --data-home DIR --out docs/results`, from\n"
         f"{n_done:,}{of_all} fits in `{name}_runs.csv`"
     )
-    return {**study.report(Results(runs, curves, out)), "written": written}
+    return {**study.report(Results(runs, out)), "written": written}

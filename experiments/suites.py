@@ -51,19 +51,6 @@ CHOSEN_ON = THIRTY
 NEVER_CHOSEN_ON = ("hepatitis", "credit-g", "sick")
 BENCHMARK = (*THIRTY, *NEVER_CHOSEN_ON)  # the data sets of the benchmark
 
-MANY_ROWS = (
-    *(
-        "page-blocks",
-        "wall-following",
-        "thyroid",
-        "waveform21",
-        "satimage",
-        "nursery",
-        "avila",
-    ),
-    *("pendigits", "dry-bean", "letter", "usps", "sick"),
-)
-"""Those with more than 3,000 training rows."""
 WIDE = ("semeion", "arrhythmia")
 WEAK_COLUMNS = (
     *("echocardiogram", "fertility", "heart-switzerland", "heart-va", "horse-colic"),

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import tempfile
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import RidgeCV
@@ -26,9 +21,9 @@ from experiments.methods.chosen import ChosenRegressor, import_peer
 
 EVOTREE, CONSTANT, CART, FOREST = "EvoTree", "EvoTree constant", "CART", "Forest"
 TAO, TAO_LINEAR, CEDT = "TAO", "TAO linear", "CEDT"
-RIDGE, CUBIST, LINEAR_TREE = "Ridge", "Cubist", "linear-tree"
+RIDGE, CUBIST = "Ridge", "Cubist"
 CART_DEPTH = "CART by depth"
-TREES = (EVOTREE, CONSTANT, TAO, TAO_LINEAR, CEDT, CART, LINEAR_TREE)
+TREES = (EVOTREE, CONSTANT, TAO, TAO_LINEAR, CEDT, CART)
 """The methods whose model is one tree."""
 SYSTEMS = (
     *(
@@ -45,9 +40,6 @@ SYSTEMS = (
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-3.0, 3.0, 13))
 """Penalties of the ridge regression."""
 MAX_DEPTHS = tuple(range(1, 13))
-LINEAR_TREE_PYTHON = "EVOTREE_LINEAR_TREE_PYTHON"
-"""The environment variable that names an interpreter with the package linear-tree."""
-SCRIPT = Path(__file__).with_name("linear_tree_fit.py")
 
 
 def cart_by_depth(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
@@ -78,54 +70,6 @@ def cubist_rules(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
     return model
 
 
-class LinearTree(RegressorMixin, BaseEstimator):
-    """The tree of the package linear-tree, with ridge regressions in its leaves.
-
-    It is fitted to standardized features by the interpreter that `LINEAR_TREE_PYTHON` names, since
-    the package fails with the newer releases of scikit-learn. Its splits have a term each.
-    """
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> LinearTree:
-        """Have the tree fitted, and read it."""
-        interpreter = os.environ.get(LINEAR_TREE_PYTHON)
-        if not interpreter:
-            raise ModuleNotFoundError(
-                f"{LINEAR_TREE_PYTHON} is not set: it names an interpreter that has the package "
-                "linear-tree, which fails with scikit-learn 1.9; 1.4 will do."
-            )
-        self.scaler_ = StandardScaler().fit(X)
-        with tempfile.TemporaryDirectory() as folder:
-            data = Path(folder, "data.npz")
-            out = Path(folder, "tree.json")
-            np.savez(data, X=self._rows(X), y=y)
-            command = [interpreter, "-I", str(SCRIPT), str(data), str(out)]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            self.leaves_ = json.loads(out.read_text(encoding="ascii"))
-        n_leaves = len(self.leaves_)
-        n_weights = sum(np.count_nonzero(leaf["coef"]) for leaf in self.leaves_)
-        self.sizes_ = {"leaves": n_leaves, "nodes": 2 * n_leaves - 1}
-        self.sizes_["depth"] = max(len(leaf["conditions"]) for leaf in self.leaves_)
-        self.sizes_["terms"] = n_leaves - 1 + int(n_weights)
-        return self
-
-    def _rows(self, X: np.ndarray) -> np.ndarray:
-        """Return rows as the package sees them."""
-        return self.scaler_.transform(X).astype(np.float32)
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Predict the targets of rows."""
-        rows = self._rows(X)
-        predicted = np.zeros(len(rows))
-        for leaf in self.leaves_:
-            reached = np.ones(len(rows), dtype=bool)
-            for j, is_above, at in leaf["conditions"]:
-                reached &= (rows[:, j] > at) == is_above
-            predicted[reached] = (
-                rows[reached] @ np.array(leaf["coef"]) + leaf["intercept"]
-            )
-        return predicted
-
-
 def standardized(model: RegressorMixin) -> TransformedTargetRegressor:
     """Return a model on standardized targets, for packages with tolerances of their own unit.
 
@@ -143,7 +87,6 @@ def make_systems() -> dict[str, RegressorMixin]:
         TAO_LINEAR: TAORegressor(leaves="linear"),
         CEDT: ObliqueTreeRegressor.from_preset(CEDT, criterion="squared_error"),
         CART: ChosenRegressor(chosen.pruned_cart),
-        LINEAR_TREE: standardized(LinearTree()),
         RIDGE: ChosenRegressor(tuned_ridge),
         CUBIST: standardized(ChosenRegressor(cubist_rules)),
         FOREST: RandomForestRegressor(chosen.N_TREES),

@@ -8,14 +8,12 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from evotree.engine.evolution import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.protocols import OFFICIAL, Task
-from evotree.plotting import plot_learning_curves
 from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published
 from experiments.methods.c45 import C45
@@ -39,7 +37,8 @@ SIZE_PENALTIES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FIGURES = {"quality": ("accuracy", 100.0, 1), "nodes": ("nodes", 1.0, 1)}
 N_TEST, N_FOLDS, N_RUNS = 10_000, 10, 5
 OPTIMAL_SIZE = 7  # nodes of the problem of figure 5
-CURVE_STEP = 5  # every so many generations are kept of a learning curve
+MOMENTS = {n: f"fitness_{n}" for n in (10, 30, 100, 300, 1000)}
+"""Generations after which fitness is compared, and their columns."""
 LONG = f"{GEA}, 1,000 generations"
 DIPOLAR = {f"{LONG}, dipolar 0.5": 0.5, f"{LONG}, dipolar 0": 0.0}
 """The methods of figure 4, and which share of the changed splits dipoles move."""
@@ -86,14 +85,12 @@ def generations(model: Any) -> float:
     return float(getattr(model, "n_generations_", 0))
 
 
-def thinned_curve(model: Any) -> pd.DataFrame | None:
-    """Return the learning curve of a run of figure 4, which goes on to the end."""
-    if not hasattr(model, "evolution") or model.evolution.patience is not None:
-        return None
-    curve = to_frame(model.history_)[
-        ["gen", "fitness_best", "quality_best", "size_best"]
-    ]
-    return curve[curve["gen"] % CURVE_STEP == 0]
+def fitness_after(model: Any, n: int) -> float:
+    """Return the fitness of the best tree after some generations; NaN beyond the last one."""
+    curve = to_frame(getattr(model, "history_", None) or [])
+    if curve.empty or curve["gen"].iloc[-1] < n:
+        return np.nan
+    return float(curve.set_index("gen")["fitness_best"].loc[:n].iloc[-1])
 
 
 PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
@@ -112,8 +109,10 @@ EXPERIMENT = define(
     METHODS,
     GeaProtocol(N_FOLDS, files=DATASETS, n_test=N_TEST),
     plan=make_plan(),
-    measures={"generations": generations},
-    curve=thinned_curve,
+    measures={
+        "generations": generations,
+        **{name: partial(fitness_after, n=n) for n, name in MOMENTS.items()},
+    },
 )
 
 
@@ -179,24 +178,13 @@ def compare_operators(runs: pd.DataFrame) -> str:
     return table(rows)
 
 
-def figure4(results: Results) -> None:
-    """Draw the best fitness by generation, with and without dipoles."""
-    names = [
-        name for name in CURVE_PROBLEMS if any(key[0] == name for key in results.curves)
-    ]
-    if not names:
-        return
-    _, axes = plt.subplots(1, len(names), figsize=(5.5 * len(names), 4), squeeze=False)
-    for ax, name in zip(axes[0], names, strict=True):
-        histories: dict[str, list[pd.DataFrame]] = {}
-        for (dataset, method, *_), curve in results.curves.items():
-            if dataset == name:
-                label = "with the dipolar operator" if DIPOLAR[method] else "without"
-                histories.setdefault(label, []).append(curve)
-        plot_learning_curves(histories, chapter="fitness", ax=ax)
-        ax.set(title=name, xscale="symlog")
-        ax.set_xlim(left=0)
-    save_picture(axes[0, 0], results.out / "gea_odt_figure4.png")
+def figure4(runs: pd.DataFrame) -> str:
+    """Return the median fitness of the best tree by generation, with and without dipoles."""
+    return table(
+        {"problem": name, "share of dipolar changes": f"{DIPOLAR[method]:g}"}
+        | {f"{n:,}": f"{fits[column].median():.4f}" for n, column in MOMENTS.items()}
+        for (name, method), fits in groups_of(runs, CURVE_PROBLEMS, DIPOLAR).items()
+    )
 
 
 def figure5(results: Results) -> str:
@@ -218,8 +206,8 @@ def figure5(results: Results) -> str:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the figures."""
-    figure4(results)
     return {
+        "dipolar": figure4(results.runs),
         "optimal": figure5(results),
         "operators": compare_operators(results.runs),
         **{f"table{number}": compare(results.runs, number) for number in TABLES},

@@ -1,7 +1,4 @@
-"""The study of readable trees: accuracy at every complexity.
-
-A picture or a printed tree is made where it is missing.
-"""
+"""The study of readable trees: accuracy at every complexity."""
 
 from functools import partial
 from itertools import product
@@ -10,14 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.protocols import Task, stratified_folds
-from evotree.export import export_text
-from evotree.plotting import plot_tree
+from evotree.experiments.protocols import Task
 from evotree.plotting.style import save_picture
-from evotree.tables.columns import encode, fit_columns
 from experiments.methods import trees
 from experiments.methods.trees import (
     BUDGETS,
@@ -26,7 +19,6 @@ from experiments.methods.trees import (
     tree_within,
 )
 from experiments.pictures import plot_accuracy_at_budgets
-from experiments.rows import read_rows
 from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.suites import MIDDLE, N_FOLDS, SLOW, THIRTY
 from experiments.tables import cells_table, differences_table, fold_means, table
@@ -46,8 +38,6 @@ AREA_BUDGETS = tuple(
     round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9)
 )
 """The mean of the accuracies at these budgets is the area under a method's front."""
-PRINTED = ("heart",)
-"""The data sets whose trees are shown."""
 ACCURACIES = {str(budget): f"accuracy_{budget}" for budget in BUDGETS} | {
     "best": "accuracy"
 }
@@ -143,48 +133,6 @@ def draw_fronts(runs: pd.DataFrame, path: Path) -> int:
     return len(common)
 
 
-def draw_trees(data_home: Path, out: Path) -> None:
-    """Fit, print and draw the trees of `PRINTED` where EvoTree was run and files are missing."""
-    if EVOTREE not in set(read_rows(STUDY.rows_file(out))["method"]):
-        return
-    for dataset in PRINTED:
-        text_file = out / f"readable_{dataset}.txt"
-        picture = out / f"readable_{dataset}.png"
-        if text_file.exists() and picture.exists():
-            continue
-        data = ClassesProtocol(N_FOLDS).load(dataset, data_home)
-        train, test = stratified_folds(data.y, N_FOLDS, 0)[0]
-        schema = fit_columns(data.X.iloc[train])
-        X = pd.DataFrame(encode(schema, data.X), columns=schema.features)
-        model = clone(DEFAULT).set_params(random_state=0)
-        model.fit(X.iloc[train], data.y[train])
-        cart = clone(trees.CART).fit(X.iloc[train].to_numpy(), data.y[train])
-        rows = X.iloc[test]
-        y = data.y[test]
-        scores = {EVOTREE: model.score(rows, y), CART: cart.score(rows.to_numpy(), y)}
-        facts = [
-            f"{name}: {100.0 * scores[name]:.1f} % of the test rows, {tree.n_leaves} leaves, "
-            f"{tree.n_terms} terms"
-            for name, tree in ((EVOTREE, model.tree_), (CART, cart.tree_))
-        ]
-        text_file.write_text(
-            "\n".join([*facts, "", export_text(model)]), encoding="utf-8"
-        )
-        save_picture(plot_tree(model), picture)
-
-
-def printed_trees(out: Path) -> str:
-    """Return the trees of `PRINTED` that have been made."""
-    parts = []
-    for dataset in PRINTED:
-        file = out / f"readable_{dataset}.txt"
-        if file.exists():
-            text = file.read_text(encoding="utf-8").rstrip()
-            picture = f"![The tree of {dataset}](readable_{dataset}.png)"
-            parts.append(f"### {dataset}\n\n```text\n{text}\n```\n\n{picture}")
-    return "\n\n".join(parts) or "Not made yet."
-
-
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the picture."""
     runs = results.runs
@@ -194,9 +142,8 @@ def report(results: Results) -> dict[str, Any]:
         "n_common": draw_fronts(runs, out / "readable_fronts.png"),
         "budgets": budgets_table(runs),
         "duels": differences_table(accuracies, EVOTREE, means_of(runs, "complexity")),
-        "trees_made": printed_trees(out),
         "cells": cells_table(accuracies["20"], ".1f", bold=METHODS, missing=""),
     }
 
 
-STUDY = Study(EXPERIMENT, report, draw=draw_trees)
+STUDY = Study(EXPERIMENT, report)

@@ -52,7 +52,7 @@ FIGURES = {
     **{size: (size, 1.0, 1) for size in ("leaves", "terms")},
 }
 DATASETS: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys((methods.CEDT, methods.LINEAR_TREE), TARGETS[:13]),
+    methods.CEDT: TARGETS[:13],
     methods.CONSTANT: TARGETS[:7],
     **{"Tuned forest": TARGETS[:14], CART: TARGETS[:16], methods.FOREST: TARGETS[:16]},
 }

@@ -22,9 +22,6 @@ from evotree.engine.config import Evolution
 from evotree.estimators import EvoTreeSurvival
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import Parts, Task, stratified_folds, take_rows
-from evotree.export import export_text
-from evotree.plotting import plot_survival
-from evotree.plotting.style import save_picture
 from evotree.survival import Times, concordance, survival
 from experiments import tables
 from experiments.methods.chosen import Chosen, Find, folds_of, import_peer
@@ -71,7 +68,6 @@ SOME = {
     BENDS: ("veterans", "whas500", "gbsg2"),
 }
 """The data sets of what was tried on some alone."""
-PRINTED = "gbsg2"  # whose tree is shown
 N_PLACES = 100  # times at which the Brier score is taken
 FIGURES = {
     HARRELL: ("harrell", 100.0, 1),
@@ -295,24 +291,8 @@ def aims_table(means: Mapping[str, pd.DataFrame]) -> str:
     return tables.table(rows)
 
 
-def draw_tree(data_home: Path, out: Path) -> None:
-    """Fit, print and draw the tree of the first fold of `PRINTED`, where it is missing."""
-    file = out / f"survival_{PRINTED}.txt"
-    if file.exists():
-        return
-    data = EXPERIMENT.protocol.load(PRINTED, data_home)
-    train, test = stratified_folds(data.y["event"], N_FOLDS, 0)[0]
-    model = EvoTreeSurvival(random_state=0).fit(data.X.iloc[train], data.y[train])
-    score = model.score(data.X.iloc[test], data.y[test])
-    text = f"concordance of the test rows {score:.3f}\n\n{export_text(model)}"
-    file.write_text(text, encoding="utf-8")
-    ax = plot_survival(model, data.X.iloc[train], data.y[train])
-    save_picture(ax, file.with_suffix(".png"))
-
-
 def report(results: Results) -> dict[str, Any]:
-    """Return the tables, and the printed tree."""
-    file = results.out / f"survival_{PRINTED}.txt"
+    """Return the tables."""
     means = tables.figures_of(results.runs, FIGURES, list(SETS), list(METHODS))
     duels = {title: means[title] for title in (HARRELL, UNO, BRIER)}
     rivals = {
@@ -332,10 +312,7 @@ def report(results: Results) -> dict[str, Any]:
         "size": tables.shown(
             means["complexity"].reindex(columns=[EVOTREE]).mean().item(), ".1f"
         ),
-        "printed": file.read_text("utf-8").rstrip()
-        if file.exists()
-        else tables.NOT_RUN,
     }
 
 
-STUDY = Study(EXPERIMENT, report, draw=draw_tree)
+STUDY = Study(EXPERIMENT, report)

@@ -1,6 +1,5 @@
 """The study of TAO: its table and figure of tree alternating optimization, run again.
 
-Pictures are drawn where they are missing.
 The paper: Carreira-Perpiñán and Tavallali (2018), NeurIPS.
 """
 
@@ -19,7 +18,7 @@ from evotree.dataset import jitter
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.local import TAOClassifier
 from evotree.experiments.experiment import innermost
-from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
+from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from evotree.operators.pruning import (
     critical_alphas,
     kept_nodes,
@@ -28,12 +27,9 @@ from evotree.operators.pruning import (
     weakest_links,
 )
 from evotree.operators.splitters.linear import Linear
-from evotree.plotting import plot_tree
-from evotree.plotting.style import save_picture
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
-from experiments.rows import read_rows
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import beside, mean_and_std, table
 
@@ -154,9 +150,6 @@ BESIDE = {
     ("Fig. 1", "TAO C=0.010"): ("L1, 16 splits",),
 }
 """The trees that stand beside the systems of a table, each on data sets of its own."""
-PICTURE_ROWS = 10_000
-IMAGE_SHAPE = (28, 28)
-SMALL_TREE = replace(_PIXELS, Cs=(0.1, 0.02), leaves=(40, 25, 18, 12))
 FIGURES = {
     "test error": ("test_error", 100.0, 2),
     "training error": ("train_error", 100.0, 2),
@@ -233,17 +226,6 @@ def trees_of(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def draw_tree(data_home: Path, out: Path) -> None:
-    """Draw the tree of images, where their data were run and the file is missing."""
-    file = out / "tao_tree.png"
-    if file.exists() or "mnist" not in set(read_rows(STUDY.rows_file(out))["dataset"]):
-        return
-    data = load_cached("mnist", data_home)
-    X, y, *_ = take_rows(data.X, data.y, np.arange(PICTURE_ROWS), np.arange(1))
-    model = fit_recipe(X, y, 0, SMALL_TREE)
-    save_picture(plot_tree(model, image_shape=IMAGE_SHAPE), file)
-
-
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
     means = trees_of(runs).groupby(["dataset", "tree"]).mean(numeric_only=True)
@@ -295,13 +277,10 @@ def report(results: Results) -> dict[str, Any]:
                 is_right and fits["splits"].mean() <= theirs.get("splits", np.inf)
             )
     return {
-        **{
-            "n_reached": sum(reached),
-            "n_trees": len(reached),
-            "results": table(rows, 2),
-        },
-        "most_leaves": SMALL_TREE.leaves[-1],
+        "n_reached": sum(reached),
+        "n_trees": len(reached),
+        "results": table(rows, 2),
     }
 
 
-STUDY = Study(EXPERIMENT, report, measured, draw_tree)
+STUDY = Study(EXPERIMENT, report, measured)

@@ -76,34 +76,6 @@ def test_cart_is_pruned_as_an_exhaustive_search_says(kind, monkeypatch):
     assert len(search.cv_results_["params"]) == 3
 
 
-def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
-    monkeypatch.delenv(regressors.LINEAR_TREE_PYTHON, raising=False)
-    with pytest.raises(
-        ModuleNotFoundError, match="EVOTREE_LINEAR_TREE_PYTHON is not set"
-    ):
-        regressors.LinearTree().fit(*bent_rows())
-    # Standardized: -1 and 1.
-    X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.0, 2.0], [1.0, 2.0]])
-    leaves = (
-        '[{"conditions": [[0, false, 0.0]], "coef": [0, 1], "intercept": 5},'
-        ' {"conditions": [[0, true, 0.0], [1, false, 0.5]], "coef": [0, 0], "intercept": 7},'
-        ' {"conditions": [[0, true, 0.0], [1, true, 0.5]], "coef": [2, 3], "intercept": 0}]'
-    )
-
-    def run(command, **_):
-        assert (
-            Path(command[2]).name == "linear_tree_fit.py" and Path(command[2]).exists()
-        )
-        Path(command[-1]).write_text(leaves, encoding="ascii")
-
-    monkeypatch.setenv(regressors.LINEAR_TREE_PYTHON, "python")
-    monkeypatch.setattr(regressors.subprocess, "run", run)
-    model = regressors.LinearTree().fit(X, np.arange(4.0))
-    np.testing.assert_allclose(model.predict(X), [4, 7, 6, 5])
-    sizes = {"leaves": 3, "nodes": 5, "depth": 2, "terms": 2 + 3, "complexity": 8}
-    assert tree_sizes(model) == sizes
-
-
 def node(coefficients, column=-1):
     """Return a node as STree has them; a leaf has no coefficients."""
     machine = types.SimpleNamespace(coef_=np.array(coefficients))
@@ -169,8 +141,6 @@ def test_the_packages_themselves(package):
         return
     X, y = load_iris(return_X_y=True)
     names = np.array(list("abc"))[y]
-    if package == "pystreed":
-        method.set_params(cost_matrix=1.0 - np.eye(3))
     model = method.fit(X, names)
     assert np.mean(model.predict(X) == names) > 0.9
     shares = model.predict_proba(X)

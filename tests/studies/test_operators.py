@@ -1,10 +1,10 @@
-"""The study of operators: what its variants change, and what its curves are read to say."""
+"""The study of operators: what its variants change, and what its rows are read to say."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from evotree.configuration import check_parameters
@@ -13,64 +13,43 @@ from evotree.experiments.store import checksum
 from experiments.studies import operators
 from experiments.studies.operators import (
     BASE,
-    CURVE_STEP,
     FACTORS,
     FIRST_TREES,
-    GENERATIONS,
     METHODS,
     NO_EVOLUTION,
-    PATHS,
     SECONDS,
+    at_end,
     clear_differences,
+    fitness_within,
     method_name,
-    read_at,
     report,
-    thinned,
 )
 from experiments.study import Results
 
-# Steps in milliseconds, many of which end just where a budget does, and by how much the best
-# fitness rises in them.
-STEPS = st.tuples(
-    st.sampled_from(range(50, 950, 50)), st.sampled_from([0.0, 0.0, 0.125, 0.5])
-)
 
-
-def curve_of(steps):
-    """Return a curve of some steps; the first generation is there after the first one."""
-    milliseconds, rises = zip(*steps, strict=True)
-    return pd.DataFrame(
-        {
-            "gen": range(len(steps)),
-            "seconds": np.cumsum(milliseconds) / 1000.0,
-            "fitness_best": np.cumsum(rises),
-        }
+def model_of(records, seconds):
+    """Return a fitted model whose search has these records of seconds and best fitness."""
+    gens, at, fitness = range(len(records)), *zip(*records, strict=True)
+    columns = {"gen": gens, "seconds": at, "fitness_best": fitness}
+    history = [
+        dict(zip(columns, one, strict=True))
+        for one in zip(*columns.values(), strict=True)
+    ]
+    return SimpleNamespace(
+        history_=history,
+        seconds_={"making first trees": 1.0, "evolving": seconds - 1.0},
     )
 
 
-def naive(curve, column, budget):
-    """Return the fitness of the last record within a budget."""
-    within = curve[curve[column] <= budget]
-    is_over = column == "gen" and budget > curve["gen"].max()
-    return np.nan if within.empty or is_over else within["fitness_best"].iloc[-1]
-
-
-@given(st.lists(STEPS, min_size=1, max_size=70))
-def test_a_thinned_curve_says_at_all_budgets_what_the_whole_one_does(steps):
-    whole = curve_of(steps)
-    budgets = {
-        "gen": [0, *GENERATIONS],
-        "seconds": np.arange(0.0, SECONDS + CURVE_STEP, CURVE_STEP),
-    }
-    for column, at in budgets.items():
-        expected = [naive(whole, column, budget) for budget in at]
-        np.testing.assert_array_equal(read_at(whole, column, at), expected)
-        np.testing.assert_array_equal(read_at(thinned(whole), column, at), expected)
-    kept = thinned(whole)
-    ends = kept[["gen", "seconds"]].iloc[[0, -1]].to_numpy()
-    np.testing.assert_array_equal(ends, whole[["gen", "seconds"]].iloc[[0, -1]])
-    n_rises = 1 + (whole["fitness_best"].diff() > 0.0).sum()
-    assert len(kept) <= n_rises + len(GENERATIONS) + 1
+def test_fitness_is_read_at_budgets(monkeypatch):
+    monkeypatch.setattr(operators, "to_frame", pd.DataFrame)
+    # The clock of the records began 0.5 seconds after the search.
+    model = model_of([(1.0, 0.25), (2.0, 0.5), (4.0, 0.75)], seconds=4.5)
+    by_generation = [fitness_within(model, "gen", n) for n in (0, 1, 2, 3)]
+    np.testing.assert_array_equal(by_generation, [0.25, 0.5, 0.75, np.nan])
+    by_second = [fitness_within(model, "seconds", s) for s in (1.4, 1.5, 2.5, 9.0)]
+    np.testing.assert_array_equal(by_second, [np.nan, 0.25, 0.5, 0.75])
+    assert at_end(model, "gen") == 2 and at_end(model, "seconds", 0) == 1.5
 
 
 @pytest.mark.parametrize("factor", FACTORS)
@@ -92,56 +71,57 @@ def test_no_two_methods_are_the_same():
     assert twins == {name: name for name in METHODS}
 
 
+ROW = {"complexity": 10.0, "seeded": 0.5, "fitness_first": 0.25, "generations": 60.0}
+ROW |= {"fitness_10": 0.25, "fitness_50": 0.5, "first_seconds": 0.5, "end": SECONDS}
+
+
 def results_of(figures, tmp_path):
-    """Return results of two data sets: accuracy and fitness, by method, rise from set to set."""
-    runs, curves = [], {}
-    for method, (accuracy, steps) in figures.items():
-        for rank, dataset in enumerate(("heart", "sonar")):
-            for fold in range(operators.N_FOLDS):
-                key = dataset, method, fold, 0
-                named = zip(("dataset", "method", "fold", "seed"), key, strict=True)
-                measured = {"accuracy": accuracy + 0.02 * rank * accuracy}
-                measured |= {"complexity": 10.0, "seeded": 0.5}
-                runs.append(dict(named) | measured)
-                curves[key] = thinned(curve_of(steps))
-    return Results(pd.DataFrame(runs), curves, tmp_path)
+    """Return results of two data sets, of which methods are better on the second."""
+    runs = [
+        {
+            "dataset": dataset,
+            "method": method,
+            "fold": fold,
+            "seed": 0,
+            **ROW,
+            **changed,
+        }
+        | {"accuracy": (1.0 + 0.02 * rank) * accuracy, "fitness_last": last}
+        for method, (accuracy, last, changed) in figures.items()
+        for rank, dataset in enumerate(("heart", "sonar"))
+        for fold in range(operators.N_FOLDS)
+    ]
+    return Results(pd.DataFrame(runs), tmp_path)
 
 
 def test_the_tables_say_what_variants_differ_in(tmp_path):
     slow, cart = "variation: no mutation", method_name(FIRST_TREES, "CART")
-    start = method_name(NO_EVOLUTION, "CART")
-    figures = {
-        BASE: (0.5, [(500, 0.25)] + [(100, 0.0)] * 39 + [(100, 0.25)] + [(20, 0)] * 20),
-        slow: (0.5, [(500, 0.25)] + [(400, 0.0)] * 12),
-        cart: (0.6, [(100, 0.25)] + [(100, 0.0)] * 55),
-        start: (0.4, [(100, 0.25)]),
-    }
     late = "refinement: OC1"
-    figures[late] = 0.5, [(500, 0.25), (1000 * int(SECONDS) + 1500, 0.75)]
+    figures = {
+        BASE: (0.5, 0.5, {}),
+        slow: (0.5, 0.25, {"generations": 12.0, "fitness_50": np.nan}),
+        cart: (0.6, 0.25, {"first_seconds": 0.1}),
+        method_name(NO_EVOLUTION, "CART"): (0.4, 0.25, {}),
+        late: (0.5, 0.25, {"end": SECONDS + 2.0}),
+    }
     made = report(results_of(figures, tmp_path))
     (row,) = made["variation"].splitlines()[2:]
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
-    fell = "-25.00 ± 0.00 (0 / 0 / 2)"
-    assert cells[:5] == ["no mutation", "+0.00 ± 0.00 (0 / 2 / 0)", fell, *cells[3:5]]
+    assert cells[:3] == [
+        "no mutation",
+        "+0.00 ± 0.00 (0 / 2 / 0)",
+        "-25.00 ± 0.00 (0 / 0 / 2)",
+    ]
     assert cells[3:] == ["+0.00 ± 0.00", "-", "× 0.20", "+0.0"]
-    assert (
-        f"Fitness, {SECONDS:g} s: of 1 variants 1 clearly below: no mut"
-        in made["variation_found"]
-    )
+    said = f"Fitness, {SECONDS:g} s: of 1 variants 1 clearly below: no mut"
+    assert said in made["variation_found"]
     (row,) = made["first_trees"].splitlines()[2:]
-    assert "| CART | +10.10 ± 0.10 (2 / 0 / 0) |" in row and row.endswith(
-        "0.1 | 50 % |"
-    )
+    assert "| CART | +10.10 ± 0.10 (2 / 0 / 0) |" in row
+    assert row.endswith("0.1 | 50 % |")
     (row,) = made["no_evolution"].splitlines()[2:]
     assert row.endswith("| +20.20 ± 0.20 (2 / 0 / 0) |")
     assert "60 generations" in made["base"] and "on 2 data sets" in made["base"]
     assert made["late"] == f"{late} ({SECONDS + 2.0:.1f} s)"
-    assert (tmp_path / "operators_gaps.png").stat().st_size > 5000
-    gaps = operators.gaps(
-        results_of(figures, tmp_path), FIRST_TREES, np.array([0.25, 0.5, SECONDS])
-    )
-    assert gaps["CART"].tolist() == [25.0, 25.0, 25.0]
-    assert gaps[PATHS].tolist() == [np.inf, 25.0, 0.0]
 
 
 def test_clear_differences_are_beyond_two_standard_errors():

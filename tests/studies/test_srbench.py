@@ -1,10 +1,8 @@
 """The study of SRBench: its rows, the size of a tree as an expression, ranks, and the picture."""
 
 import ast
-from itertools import combinations
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +16,6 @@ from evotree import EvoTreeRegressor
 from evotree.experiments.protocols import OFFICIAL, Task
 from experiments.rows import read_rows
 from experiments.studies import srbench
-from experiments.study import Results
 from tests.quick_models import brief
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -164,19 +161,3 @@ def test_an_aim_holds_where_its_bound_is_reached():
         text = srbench.aims_table(figures, [srbench.EVOTREE])
         (line,) = (line for line in text.splitlines() if "XGB" in line)
         assert line.endswith(f"{verdict} |")
-
-
-def test_no_name_in_the_picture_covers_another(tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(srbench, "save_picture", lambda ax, path: drawn.append(ax))
-    runs = read_rows(RESULTS / "srbench_runs.csv")
-    srbench.report(Results(runs, {}, tmp_path))
-    (ax,) = drawn
-    names = {text.get_text(): text.get_window_extent() for text in ax.texts}
-    assert set(names) == {*srbench.PUBLISHED["method"], *runs["method"]}
-    frame = ax.get_window_extent()
-    for one, other in combinations(names.values(), 2):
-        assert not one.overlaps(other)
-    for box in names.values():
-        assert frame.x0 <= box.x0 and box.x1 <= frame.x1
-    plt.close(ax.figure)

@@ -15,8 +15,15 @@ from evotree.experiments.store import Store
 from experiments import STUDIES, agreement, load_study
 from experiments import study as base
 from experiments.__main__ import main
-from experiments.rows import fill, read_curve_rows, read_rows, write_rows
-from experiments.study import Study, StudyProtocol, define, run_study, write_report
+from experiments.rows import fill, read_rows, write_rows
+from experiments.study import (
+    Study,
+    StudyProtocol,
+    define,
+    run_study,
+    tables_of,
+    write_report,
+)
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
 from tests.quick_models import brief
 
@@ -33,12 +40,6 @@ def write_data(folder, name, n_rows=60, n_features=3, n_classes=3):
     ).add_prefix("x")
     target = y if n_classes else X["x0"] + 0.1 * rng.normal(size=n_rows)
     X.assign(target=target).to_csv(folder / f"{name}.csv", index=False)
-
-
-def curve_of_stumps(model):
-    if model.max_depth is None:
-        return None
-    return pd.DataFrame({"gen": [0, 5], "quality": [0.25, model.tree_.node_count / 3]})
 
 
 def report_nothing(results):
@@ -61,9 +62,7 @@ def quick(tmp_path, monkeypatch):
 
     def make(**methods):
         shown = METHODS | methods
-        made = define(
-            "quick", ["toy"], shown, StudyProtocol(3), plan=plan, curve=curve_of_stumps
-        )
+        made = define("quick", ["toy"], shown, StudyProtocol(3), plan=plan)
         return Study(made, report_nothing)
 
     return make
@@ -73,21 +72,17 @@ def test_a_study_goes_on_from_its_text_alone(tmp_path, quick):
     """Without the database, as a clone of the repository is."""
     out, again = tmp_path / "out", tmp_path / "again"
     study = quick()
-    runs, report = run_study(study, tmp_path, out, methods=["stump"])
-    assert len(runs) == 3
-    assert report.read_text().endswith("3 of 6 planned fits in `quick_runs.csv`: 3")
+    assert len(run_study(study, tmp_path, out, methods=["stump"])) == 3
+    text = write_report(study, out).read_text()
+    assert text.endswith("3 of 6 planned fits in `quick_runs.csv`: 3")
     again.mkdir()
-    for file in (study.rows_file, study.curves_file):
-        shutil.copy(file(out), again)
-    runs, report = run_study(study, tmp_path, again, jobs=2)
-    assert len(runs) == 6 and "\n6 fits in" in report.read_text()
+    shutil.copy(study.rows_file(out), again)
+    assert len(run_study(study, tmp_path, again, jobs=2)) == 6
+    assert "\n6 fits in" in write_report(study, again).read_text()
     first, second = (
         study.rows_file(folder).read_text().splitlines() for folder in (out, again)
     )
     assert first[0] == second[0] and set(first[1:]) < set(second[1:])  # the times, too
-    assert study.curves_file(out).read_text() == study.curves_file(again).read_text()
-    curves = read_curve_rows(study.curves_file(again))
-    assert list(curves) == [("toy", "stump", fold, 0) for fold in range(3)]
     whole = study.rows_file(again).read_text()
     run_study(study, tmp_path, again)
     assert study.rows_file(again).read_text() == whole
@@ -113,13 +108,12 @@ def test_rows_of_other_parameters_are_made_again(tmp_path, quick, caplog):
 
 def test_fits_that_failed_are_done_again(tmp_path, quick):
     bad = quick(stump=DecisionTreeClassifier(max_depth=-1))
-    runs, report = run_study(bad, tmp_path, tmp_path)
+    runs = run_study(bad, tmp_path, tmp_path)
     assert runs["status"].value_counts().to_dict() == {"failed": 3, "done": 3}
-    assert "3 of 6 planned" in report.read_text()
-    again, _ = run_study(bad, tmp_path, tmp_path)
+    assert len(read_rows(bad.rows_file(tmp_path))) == 3
+    again = run_study(bad, tmp_path, tmp_path)
     assert (again["finished"] >= runs["finished"]).all()
-    runs, report = run_study(quick(), tmp_path, tmp_path / "other", max_seconds=0)
-    assert runs.empty and report is None
+    assert run_study(quick(), tmp_path, tmp_path / "other", max_seconds=0).empty
 
 
 def test_what_is_done_is_written_as_csv_in_order(tmp_path):
@@ -147,11 +141,9 @@ def test_the_command_line(tmp_path, capsys):
         "iris",
     ]
     assert main([*command, "--methods", "APDT"]) == 0
-    printed = f"50 done\nwrote {out / 'wodt.md'}\nwrote {out / 'reproductions.md'}\n"
+    printed = f"50 done\nwrote {out / 'reproductions.md'}\n"
     assert capsys.readouterr().out == printed
-    n_planned = f"{len(load_study('wodt').experiment.tasks()):,}"
-    text = (out / "wodt.md").read_text(encoding="utf-8")
-    assert f"50 of {n_planned} planned fits" in text
+    assert "{" not in (out / "reproductions.md").read_text(encoding="utf-8")
     assert main(["wodt", "--out", str(out), "--report"]) == 0
     assert main([*command, "--methods", "nothing"]) == 2
     assert (
@@ -181,31 +173,25 @@ def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
     made, tasks = study.experiment, study.experiment.tasks()
     assert study.name == name and len(set(tasks)) == len(tasks) > 0
     store = Store(tmp_path, made.columns(), made.definition())
-    fill(store, made, study.rows_file(RESULTS), study.curves_file(RESULTS))
+    fill(store, made, study.rows_file(RESULTS))
     assert store.done(["done"]) <= set(tasks)
-    write_rows(store, study.rows_file(tmp_path), study.curves_file(tmp_path))
+    write_rows(store, study.rows_file(tmp_path))
     kept, written = (
         read_rows(study.rows_file(folder)) for folder in (RESULTS, tmp_path)
     )
     key = ["dataset", "method", "seed", "fold"]
     kept = kept.sort_values(key, ignore_index=True)[list(written)]
     pd.testing.assert_frame_equal(written, kept, check_exact=True, check_dtype=False)
-    curves, kept = (
-        read_curve_rows(study.curves_file(folder)) for folder in (tmp_path, RESULTS)
-    )
-    assert set(curves) == set(kept)
 
 
-@every_study
-def test_the_report_is_that_in_git_or_no_page(name, tmp_path):
-    for file in (*RESULTS.glob("*_runs.csv"), *RESULTS.glob(f"{name}*")):
-        shutil.copy(file, tmp_path)
-    report = write_report(load_study(name), tmp_path)
-    text = report.read_text(encoding="utf-8")
-    if name in agreement.OWN:
-        assert report.name == f"{name}.md" and "{" not in text
-    else:
-        assert text == (RESULTS / report.name).read_text(encoding="utf-8")
+PAGES = [name for name in STUDIES if name not in agreement.OWN]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_report_is_that_in_git(name, tmp_path):
+    shutil.copy(RESULTS / f"{name}_runs.csv", tmp_path)
+    text = write_report(load_study(name), tmp_path).read_text(encoding="utf-8")
+    assert text == (RESULTS / f"{name}.md").read_text(encoding="utf-8")
     for picture in RESULTS.glob(f"{name}*.png"):
         assert picture.name in text and (tmp_path / picture.name).stat().st_size > 5000
 
@@ -251,16 +237,12 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     some = replace(
         study.experiment, plan=tasks[:2], methods=methods, protocol=data, warm_up=False
     )
-    runs, report = run_study(replace(study, experiment=some), tmp_path, out)
+    study = replace(study, experiment=some)
+    runs = run_study(study, tmp_path, out)
     assert runs["status"].eq("done").all() and len(runs) == len(tasks[:2]) > 0
     assert runs[[*some.metrics, *some.scorers]].notna().all(axis=None)
-    text = report.read_text(encoding="utf-8")
-    assert (
-        f"{len(runs)} fits in `{name}_runs.csv`" in text
-        and "{" not in text.split("\n\n")[1]
-    )
-    if name == "gea_odt":
-        assert len(read_curve_rows(study.curves_file(out))) == len(runs)
+    made = tables_of(study, out)
+    assert f"{len(runs)} fits in `{name}_runs.csv`" in made["written"]
 
 
 def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
