@@ -1048,7 +1048,7 @@ def test_the_command_that_fits(labels, tmp_path, capsys):
     command = ["fit", tmp_path / "data.csv", "--target", "target", "--out", out]
     command += ["--max-generations", 2, "--population-size", 12, "--test-size", 0.3]
     command += ["--size-penalty", 0.001, "--term-penalty", 0.001]
-    command += ["--plots", tmp_path / "plots", "--report", tmp_path / "page.html"]
+    command += ["--report", tmp_path / "page.html"]
     assert main([*map(str, command)]) == 0, capsys.readouterr().err
     assert "warning" not in capsys.readouterr().err
     model = load_model(out)
