@@ -25,6 +25,7 @@ from multiprocessing_logging import MultiProcessingHandler
 from tqdm.auto import tqdm
 
 from evotree._jit import compile_seconds, is_cached, told_of_compiling
+from evotree.words import printable
 
 LOGGER = logging.getLogger("evotree")
 _numbers = itertools.count()
@@ -32,7 +33,7 @@ _numbers = itertools.count()
 
 class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return "\\n".join(super().format(record).splitlines())
+        return printable(super().format(record))
 
 
 class _ForkedToo(MultiProcessingHandler):

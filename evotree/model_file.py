@@ -30,7 +30,7 @@ from evotree.tables.frames import as_table, is_frame
 from evotree.tables.readers import reading
 from evotree.texts import export_text, numbered
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
-from evotree.words import counted
+from evotree.words import counted, parts_of_text, printable
 
 FORMAT = "evotree model"
 VERSION = 8
@@ -47,6 +47,7 @@ _FIGURES = (
     ("r2", "R²", ".4f"),
     ("rmse", "RMSE", ".4g"),
     ("concordance", "concordance", ".4f"),
+    ("cost", "mean cost", ".4g"),
 )
 # No table of confusions is shown of more classes.
 _MOST_CONFUSED = 12
@@ -61,10 +62,9 @@ class Model:
     or all floats; without classes numbers are predicted. What is known of the training is for
     `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
     frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
-    ``r2``, ``rmse`` and ``others``, both of simpler predictions; of times ``concordance``; the same
+    ``r2`` and ``rmse``; of times ``concordance``; of what errors cost the mean, ``cost``; the same
     of test rows with ``test_`` before it; ``select``, the rule that took the tree of the front in
-    the place of the chosen one; ``hyperparameters``, ``generations``, ``stop_reason`` and
-    ``seconds``.
+    the place of the chosen one; ``generations``, ``stop_reason`` and ``seconds``.
 
     Attributes
     ----------
@@ -241,39 +241,26 @@ class Model:
             if len(sizes) == 1
             else f"forest     {len(sizes)} trees, {of_trees}, {of_splits}"
         )
-        of_task = _lines_of_targets if self.labels is None else _lines_of_classes
         is_time = self.members[0].is_risk
         kind = "a time, by the risk of its event" if is_time else "a number"
-        return "\n".join(
-            [
-                f"target     {self.target}: {', '.join(self.labels or [kind])}",
-                f"columns    {len(self.schema)}, as {counted(self.tree.n_features, 'feature')}",
-                size,
-                *of_task(self.training, self.labels or []),
-                *_lines_of_search(self.training, self.members[0].choice_text),
-            ]
-        )
+        lines = [
+            f"target     {self.target}: {', '.join(self.labels or [kind])}",
+            f"columns    {len(self.schema)}, as {counted(self.tree.n_features, 'feature')}",
+            size,
+            *_lines_of_figures(self.training, self.labels or []),
+            *_lines_of_search(self.training, self.members[0].choice_text),
+        ]
+        # A file may come from others, and names have any sign in them.
+        return "\n".join(map(printable, lines))
 
 
-def _lines_of_figures(known: Mapping[str, Any]) -> list[str]:
-    """Return how well training rows are predicted, and rows that were held out."""
-    return [
+def _lines_of_figures(known: Mapping[str, Any], labels: list[str]) -> Iterator[str]:
+    """Yield how well training rows are predicted, and rows that were held out; classes each."""
+    lines = [
         f"{name:10} {figures}"
         for name, of in (("training", ""), ("test", "test_"))
         if (figures := figures_text(known, of))
     ]
-
-
-def _lines_of_targets(known: Mapping[str, Any], labels: list[str]) -> Iterator[str]:
-    """Yield how well numbers are predicted, and how well simpler predictions do."""
-    yield from _lines_of_figures(known)
-    for name, (r2, rmse) in known.get("others", {}).items():
-        yield f"           {name}: {figures_text({'r2': r2, 'rmse': rmse})}"
-
-
-def _lines_of_classes(known: Mapping[str, Any], labels: list[str]) -> Iterator[str]:
-    """Yield how well classes are predicted, all together and each."""
-    lines = _lines_of_figures(known)
     if "base_rate" in known and lines:
         lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
     yield from lines
@@ -305,12 +292,8 @@ def _lines_of_search(known: Mapping[str, Any], choice: str | None) -> Iterator[s
         choice = f"by --select {known['select']}"
     if choice is not None:
         choice = choice.removeprefix("chosen: ")
-        yield f"chosen     {choice}".replace("; ", ";\n           ")
-    if "hyperparameters" in known:
-        yield "penalties  " + ", ".join(
-            f"{name} {v:{'.4g' if isinstance(v, float) else ''}}"
-            for name, v in known["hyperparameters"].items()
-        )
+        parts = parts_of_text(choice.split("; "), ";")
+        yield from map("{:10} {}".format, ["chosen", *[""] * (len(parts) - 1)], parts)
     if "generations" in known:
         reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
         yield f"evolution  {counted(known['generations'], 'generation')} ({reason})"

@@ -159,7 +159,7 @@ def test_a_model_knows_its_columns_whoever_reads_a_table(drawn, data):
         loaded = load_model(Path(folder, "m.json"))
         path = Path(folder, "rows.csv")
         frame.iloc[some].to_csv(path, index=False)
-        args = Namespace(sep=None, decimal=None, encoding=None, na_values=[])
+        args = Namespace(read=[])
         by_command = command_line.read_for_model(path, args, loaded)
     assert loaded.schema == model.fitted_.schema
     with warnings.catch_warnings():

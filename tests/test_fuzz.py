@@ -116,7 +116,7 @@ PACKS = {
 
 # What ``evotree fit`` is told where nothing but the target is.
 PLAIN = {
-    **dict.fromkeys(["sample_weight", "group", "time", "event"]),
+    **dict.fromkeys(["sample_weight", "exposure", "group", "time", "event"]),
     **dict.fromkeys(["drop", "keep", "categorical", "monotonic_cst"], []),
     "task": "auto",
 }

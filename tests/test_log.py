@@ -151,7 +151,7 @@ def test_a_record_is_one_line(tmp_path):
         LOG.error("appended")
         raise KeyError
     first, second, third = (text for *_, text in lines_of(path))
-    assert first == r"one\ntwo\nthree\nfour" and third == "appended"
+    assert first == r"one\ntwo\r\nthree\u2028four" and third == "appended"
     assert re.fullmatch(
         r"failed\\nTraceback.*\\nZeroDivisionError: division by zero", second
     )

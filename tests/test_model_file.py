@@ -33,7 +33,6 @@ def make_model(classes=None):
         "species",
         (made_up.fitted(tree, columns, classes or ["ja", "nö"]),),
         training={"rows": 10, "accuracy": 0.9, "base_rate": 0.5, "generations": 3}
-        | {"hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0}}
         | {"seconds": {"evolving": 1.5}, "stop_reason": "patience"},
     )
 
@@ -61,7 +60,7 @@ def make_model_of_numbers():
     tree = stump([1.0 / 3.0, 0.0, -2.0]).predicting(
         np.array([[0.25], [-1.0], [1.0 / 3.0]])
     )
-    training = {"rows": 9, "r2": 0.5, "rmse": 1.25, "others": {"the mean": [-0.1, 2.0]}}
+    training = {"rows": 9, "r2": 0.5, "rmse": 1.25}
     model = changed(make_model(), tree=tree, classes=None)
     return replace(model, training=training)
 
@@ -120,7 +119,7 @@ def test_models_say_what_they_know(tmp_path):
         pd.testing.assert_frame_equal(table, wanted)
     with pytest.raises(ValueError, match="knows nothing of its training rows"):
         model.explain(FRAME)
-    said = "training   R² 0.5000, RMSE 1.25 on 9 rows\n           the mean: R² -0.1000, RMSE 2"
+    said = "training   R² 0.5000, RMSE 1.25 on 9 rows"
     assert said in make_model_of_numbers().summary()
     assert (
         "accuracy 0.9000 on 10 rows (always the most frequent class: 0.5"

@@ -1,9 +1,8 @@
 """What the commands do between files: from a user's table to a model and its page."""
 
 import argparse
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,20 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
-from sklearn.linear_model import RidgeCV
 from sklearn.metrics import confusion_matrix, r2_score, root_mean_squared_error
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from evotree import export
 from evotree.cli import rows as tables
-from evotree.cli import say
-from evotree.cli.options import RETRIED, SEARCH
+from evotree.cli import say, shown
+from evotree.cli.options import RETRIED, search_parameters, value_of
 from evotree.cli.rows import TableRows
 from evotree.configuration import Cost, check_parameters
 from evotree.engine.config import Checkpoint
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
-from evotree.files import check_writable
+from evotree.files import write_whole
 from evotree.fitness.base import check_costs
 from evotree.front import CHOSEN, check_rule
 from evotree.model_file import (
@@ -37,7 +33,7 @@ from evotree.model_file import (
 )
 from evotree.schema import text_of
 from evotree.survival import Times, concordance
-from evotree.tables.columns import encode, numbers_of, positions_of, reading
+from evotree.tables.columns import numbers_of, positions_of, reading
 
 ESTIMATORS = {
     "classification": EvoTreeClassifier,
@@ -50,92 +46,104 @@ _MEASURES = {
     "survival": "the concordance",
 }
 _FORWARD_FOLDS = 5
+_NOT_MEASURED = argparse.Namespace(event=None, exposure=None)
 # Lines of the summary of a model that its report shows.
-FACTS = (
-    *("tree", "forest", "training", "test"),
-    *("chosen", "penalties", "evolution", "seconds"),
-)
+FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
 
 
 def fit(args: argparse.Namespace) -> None:
     """Evolve a tree for a table and write a model file."""
     begin = time.perf_counter()
-    parameters = {name: value for name, value in vars(args).items() if name in SEARCH}
+    parameters = parameters_of(args)
     check_parameters(EvoTreeClassifier().set_params(**parameters))
-    _check_task(args, args.task)
     with _naming("--select"):
         if args.select == "simplest":
             raise ValueError("rule='simplest' needs further rows, as Python takes them")
         if args.select != CHOSEN:
             check_rule(args.select)
-    if args.plots:
-        Path(args.plots).mkdir(parents=True, exist_ok=True)
-        check_writable(Path(args.plots, "tree.png"))
     rows, test = tables.read_training_rows(args), None
     if args.test_size:
         rows, test = tables.hold_out(rows, args.test_size, args.random_state)
     rows = rows._replace(X=tables.without_constant_columns(rows.X))
-    parameters |= _parameters_of_task(args, rows)
+    is_category = [not is_numeric_dtype(dtype) for dtype in rows.X.dtypes]
+    estimator = ESTIMATORS[rows.task](categorical_features=is_category)
+    parameters = _parameters_of_rows(parameters, args, rows)
+    for name in {*parameters} - {*estimator.get_params()}:
+        raise ValueError(
+            f"--{name.replace('_', '-')} is not for {rows.task}; --task says what is predicted"
+        )
     if "time_limit" in parameters:
         # What reading has taken is gone; the least time still gives a tree.
         spent = time.perf_counter() - begin
         parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
-    is_category = [not is_numeric_dtype(dtype) for dtype in rows.X.dtypes]
-    estimator = ESTIMATORS[rows.task](categorical_features=is_category)
     model = train(estimator.set_params(**parameters), rows, test, args)
     if estimator.stop_reason_ == "interrupt":
         say("evotree: interrupted; the model is the best tree so far")
     save_model(args.out, model)
     # Rules may be many: the summary stands where a reader of a terminal looks, below.
-    print(f"{model.rules()}\n{model.summary()}")
+    print(shown(f"{model.rules()}\n{model.summary()}"))
     if test is None:
         print(
             f"no rows were held out: --test-size 0.2 measures {_MEASURES[rows.task]} on new ones"
         )
-    print(f"wrote {args.out}")
-    if args.plots:
-        _draw_fit(Path(args.plots), estimator, model, rows)
+    print(shown(f"wrote {args.out}"))
     if args.report:
         from evotree.report import report
 
-        X, y, *_ = test or rows
-        named = y if args.event else pd.Series(y, name=args.target)
-        report(estimator, X, named).save(args.report)
-        print(f"wrote {args.report}")
+        part = test or rows
+        y = part.y if part.task == "survival" else pd.Series(part.y, name=args.target)
+        # A page measures no rates.
+        page = report(estimator, part.X, None if args.exposure else y)
+        page.save(args.report)
+        print(shown(f"wrote {args.report}"))
 
 
-def _check_task(args: argparse.Namespace, task: str) -> None:
-    """Raise for an option that is not for a task."""
-    if args.event and args.task == "classification":
-        raise ValueError(
-            "--event is for times, which --task classification does not predict"
-        )
-    for option in ("class_weight", "cost_matrix"):
-        is_for_task = task in ("auto", "classification")
-        if not is_for_task and getattr(args, option) is not None:
-            raise ValueError(
-                f"--{option.replace('_', '-')} is for classes, which "
-                "--task classification predicts"
-            )
-
-
-def _parameters_of_task(args: argparse.Namespace, rows: TableRows) -> dict[str, Any]:
-    """Return the parameters that columns, and classes or numbers have."""
-    _check_task(args, rows.task)
+def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the search that were given."""
     given = vars(args)
-    parameters: dict[str, Any] = {
-        name: given[name] for name in ("objective", "checkpoint") if name in given
+    parameters = {
+        path: value_of(path.rpartition("__")[2].replace("_", "-"), given[path])
+        for _, path, _ in search_parameters()
+        if path in given
     }
+    for own, other in (("cost_matrix", "objective"), ("resume", "checkpoint")):
+        if given[own] and other in parameters:
+            raise ValueError(
+                f"--{own.replace('_', '-')} is not allowed with --{other}: it says that, too"
+            )
     if args.resume:
         parameters["checkpoint"] = Checkpoint(args.resume, resume=True)
-    if args.monotonic_cst:
-        signs = {name: sign for name, sign in args.monotonic_cst if name in rows.X}
-        parameters["monotonic_cst"] = signs
-    if args.class_weight is not None:
-        parameters["class_weight"] = class_weights(args.class_weight, rows.y)
-    if args.cost_matrix is not None:
+    return parameters
+
+
+def _parameters_of_rows(
+    parameters: dict[str, Any], args: argparse.Namespace, rows: TableRows
+) -> dict[str, Any]:
+    """Return parameters with those that speak of columns, of classes or of what these cost."""
+    parameters = dict(parameters)
+    classes = np.unique(rows.y) if rows.task == "classification" else np.array([])
+    if isinstance(signs := parameters.get("monotonic_cst"), dict):
+        kept = {name: sign for name, sign in signs.items() if name in rows.X}
+        parameters["monotonic_cst"] = kept
+    if isinstance(weights := parameters.get("class_weight"), dict) and classes.size:
+        places = positions_of(classes.tolist(), [*weights])
+        for (name, weight), place in zip(weights.items(), places, strict=True):
+            if place < 0 or not isinstance(weight, int | float):
+                raise ValueError(
+                    f"--class-weight {name}={weight}: allowed are numbers for the classes "
+                    f"{', '.join(map(text_of, classes))}"
+                )
+        labels = classes[places].tolist()
+        parameters["class_weight"] = dict(zip(labels, weights.values(), strict=True))
+    if args.cost_matrix:
+        if not classes.size:
+            raise ValueError(f"--cost-matrix is not for {rows.task}, but for classes")
         table = tables.read(args.cost_matrix, args)
-        parameters["objective"] = Cost(cost_matrix(table, rows.y))
+        read = reading([text_of(label) for label in classes.tolist()])
+        costs = table.set_index(table.columns[0]).apply(numbers_of)
+        costs = costs.rename(index=lambda label: read(text_of(label)), columns=read)
+        with _naming("--cost-matrix"):
+            parameters["objective"] = Cost(check_costs(costs, classes))
     return parameters
 
 
@@ -148,13 +156,21 @@ def _naming(name: Any) -> Iterator[None]:
         raise ValueError(f"{name}: {error}") from error
 
 
+def _write(out: str | None, content: bytes) -> None:
+    """Write a result whole to its file, or to standard output."""
+    if out is None:
+        print(content.decode(), end="")
+    else:
+        write_whole(out, lambda file: file.write(content))
+
+
 def predict(args: argparse.Namespace) -> None:
     """Predict the target of a table's rows, and say how well where it is known."""
     model = load_model(args.model)
     if args.proba and model.labels is None:
         raise ValueError(f"--proba: {args.model} predicts numbers, not classes")
     frame = tables.read_for_model(args.data, args, model)
-    known = _known_targets(model, frame, args.event)
+    known = _known_targets(model, frame, args)
     with _naming(args.data):
         predicted = model.predict(frame)
         table = (
@@ -162,26 +178,48 @@ def predict(args: argparse.Namespace) -> None:
             if args.proba
             else pd.DataFrame({"prediction": predicted})
         )
-    table.to_csv(args.out or sys.stdout, index=False)
+    _write(args.out, table.to_csv(index=False).encode())
     if len(known) > (model.labels is None):  # R² and concordance need two rows
-        say(figures_text(figures(model, known.to_numpy(), predicted[known.index])))
+        of = figures(model, _targets(known), predicted[known.index], known["exposure"])
+        say(figures_text(of))
 
 
-def _known_targets(model: Model, frame: pd.DataFrame, event: str | None) -> Any:
-    """Return the targets of a table's rows where they are known; of times with their events."""
-    if event is not None:
-        if not model.members[0].is_risk:
+def _known_targets(model: Model, frame: Any, args: argparse.Namespace) -> Any:
+    """Return the targets of a table's rows where they are known, with what they are measured by.
+
+    The columns are the target, of times events and times, and the exposure, 1 where there is none.
+    """
+    member, target = model.members[0], model.target
+    of = {"event": args.event, "exposure": args.exposure}
+    of = {option: name for option, name in of.items() if name}
+    for option, is_for in (
+        ("event", member.is_risk),
+        ("exposure", member.arguments.has_exposures and not member.is_risk),
+    ):
+        if option in of and (not is_for or of[option] == target):
             raise ValueError(
-                f"--event {event!r}: the model predicts no risk of an event"
+                f"--{option} {of[option]!r}: the model predicts no "
+                f"{'risk of an event' if option == 'event' else 'rate'} of this column"
             )
-        tables.check_names(frame, {"event": [event], "target": [model.target]})
-        known = frame[[event, model.target]].dropna()
-        events, times = tables.events_of(known[event]), numbers_of(known[model.target])
-        return pd.DataFrame({"event": events, "time": times}).dropna()
-    if model.target not in frame or model.members[0].is_risk:
-        return pd.Series(dtype=np.float64)
-    targets = frame[model.target]
-    return (numbers_of(targets) if model.classes is None else targets).dropna()
+        if is_for and option not in of:
+            return pd.DataFrame(columns=["target", "exposure"])
+    if target not in frame and not of:
+        return pd.DataFrame(columns=["target", "exposure"])
+    tables.check_names(frame, {"target": [target], **{o: [n] for o, n in of.items()}})
+    frame = frame.dropna(subset=[target, *of.values()])
+    y = frame[target] if model.classes is not None else numbers_of(frame[target])
+    known = pd.DataFrame({"target": y, "exposure": 1.0})
+    if "event" in of:
+        known.insert(0, "event", tables.events_of(frame[args.event]))
+    if "exposure" in of:
+        known["exposure"] = numbers_of(frame[args.exposure])
+    return known.dropna()
+
+
+def _targets(known: pd.DataFrame) -> np.ndarray:
+    """Return known targets as they are measured: times have two columns."""
+    y = known.drop(columns="exposure").to_numpy()
+    return y[:, 0] if y.shape[1] == 1 else y
 
 
 def warm_up(args: argparse.Namespace) -> None:
@@ -194,9 +232,11 @@ def warm_up(args: argparse.Namespace) -> None:
 def show(args: argparse.Namespace) -> None:
     """Print a model's tree as rules, and draw it."""
     model = (load_tree_model if args.plot else load_model)(args.model)
-    print(f"{model.rules()}\n{model.summary()}")
+    print(shown(f"{model.rules()}\n{model.summary()}"))
     if args.plot:
-        _draw(args.plot, lambda plotting: plotting.plot_tree(model))
+        from evotree import plotting
+
+        _draw(args.plot, plotting.plot_tree(model))
 
 
 def export_model(args: argparse.Namespace) -> None:
@@ -217,11 +257,7 @@ def export_model(args: argparse.Namespace) -> None:
         "onnx": lambda: export.to_onnx(model).SerializeToString(),
     }
     content = writers[args.to]()
-    if args.out:
-        data = content if args.to == "onnx" else content.encode()
-        Path(args.out).write_bytes(data)
-    else:
-        print(content, end="")
+    _write(args.out, content if args.to == "onnx" else content.encode())
 
 
 def report_model(args: argparse.Namespace) -> None:
@@ -229,18 +265,18 @@ def report_model(args: argparse.Namespace) -> None:
     model = load_model(args.model)
     frame = tables.read_for_model(args.data, args, model) if args.data else None
     with _naming(args.data):
-        page = report_of_model(model, frame, args.event)
+        page = report_of_model(model, frame, args)
     page.save(args.out)
     for note in page.data["notes"]:
         say(note)
-    print(f"wrote {args.out}")
+    print(shown(f"wrote {args.out}"))
 
 
 def run_experiment(args: argparse.Namespace) -> None:
     """Do the fits that a file defines and that are missing."""
     from evotree.experiments import execution, experiment
 
-    defined = experiment.read_experiment(args.file)
+    defined = experiment.read_experiment(Path(args.file))
     _check_reference(args.reference, defined.methods)
     try:
         runs = execution.run_experiment(
@@ -258,7 +294,9 @@ def run_experiment(args: argparse.Namespace) -> None:
     for status in [status for status in RETRIED if status in counts]:
         first = runs[runs["status"] == status].iloc[0]
         last_line = (first["error"] or "").strip().rpartition("\n")[2]
-        print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
+        print(
+            shown(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
+        )
     if len(counts) and "done" not in counts:
         raise ValueError(f"no fit was done; the tracebacks are in {args.out}.")
     report_experiment(args)
@@ -271,7 +309,7 @@ def report_experiment(args: argparse.Namespace) -> None:
     methods = store.read_runs(args.out)["method"].unique()
     _check_reference(args.reference, methods)
     for path in report.write_report(args.out, args.reference, args.pictures):
-        print(f"wrote {path}")
+        print(shown(f"wrote {path}"))
 
 
 def compare(args: argparse.Namespace) -> None:
@@ -282,16 +320,16 @@ def compare(args: argparse.Namespace) -> None:
     comparison = rivals.compare(
         rows.X,
         rows.y,
-        groups=rows.beside.get("group"),
+        groups=rows.beside.get("groups"),
         time=rows.beside.get("time"),
         task=rows.task,
         n_folds=args.folds,
         random_state=args.random_state,
         n_jobs=args.n_jobs,
     )
-    print(comparison)
+    print(shown(str(comparison)))
     if args.plot:
-        _draw(args.plot, lambda _: comparison.plot())
+        _draw(args.plot, comparison.plot())
 
 
 def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
@@ -302,33 +340,12 @@ def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
         )
 
 
-# ---- pictures ------------------------------------------------------------------------------------
+def _draw(path: str, axes: Any) -> None:
+    """Write a picture to a file, and name this."""
+    from evotree.plotting import style
 
-
-def _draw(path: str | Path, draw: Callable[[Any], Any]) -> None:
-    """Write a picture to a file, and name this; `draw` is told the plots, and returns axes."""
-    import matplotlib
-
-    matplotlib.use("Agg")  # there may be no screen
-    from evotree import plotting
-
-    print(f"wrote {plotting.style.save_picture(draw(plotting), Path(path))}")
-
-
-def _draw_fit(folder: Path, estimator: Any, model: Model, rows: TableRows) -> None:
-    """Draw the search, its tree and what this predicts."""
-    X, y = rows.X, rows.y
-    _draw(folder / "learning-curve.png", lambda p: p.plot_learning_curve(estimator))
-    if len(model.feature_names) == 2 and model.labels is not None:
-        _draw(
-            folder / "decision-regions.png",
-            lambda p: p.plot_decision_regions(
-                estimator, X, y, class_names=model.labels
-            ),
-        )
-    _draw(folder / "tree.png", lambda p: p.plot_tree(model))
-    if rows.task == "survival":
-        _draw(folder / "survival.png", lambda p: p.plot_survival(estimator, X, y))
+    style.save_picture(axes, Path(path))
+    print(shown(f"wrote {path}"))
 
 
 # ---- from rows to a model ------------------------------------------------------------------------
@@ -338,18 +355,12 @@ def train(
     estimator: Any, rows: TableRows, test: TableRows | None, args: argparse.Namespace
 ) -> Model:
     """Fit an estimator, and make a model of the tree of its front that a rule takes."""
-    names = {"sample-weight": "sample_weight", "group": "groups"}
-    beside: dict[str, Any] = {
-        names[name]: rows.beside[name].to_numpy()
-        for name in names
-        if name in rows.beside
-    }
-    if "time" in rows.beside:
+    beside = {name: rows.beside[name].to_numpy() for name in rows.beside}
+    if "time" in beside:
         from evotree.experiments.protocols import forward_folds
 
         with _naming("--time"):
-            times = rows.beside["time"].to_numpy()
-            beside["cv"] = forward_folds(times, _FORWARD_FOLDS)
+            beside["cv"] = forward_folds(beside.pop("time"), _FORWARD_FOLDS)
     try:
         estimator.fit(rows.X, rows.y, **beside)
     except KeyboardInterrupt:  # ends the evolution
@@ -369,7 +380,9 @@ def measure(model: Model, rows: TableRows, test: TableRows | None) -> dict[str, 
     measured = {
         f"{of}{name}": value
         for of, part in parts.items()
-        for name, value in figures(model, part.y, predicted[of]).items()
+        for name, value in figures(
+            model, part.y, predicted[of], part.beside.get("exposure")
+        ).items()
     }
     if model.classes is not None:
         classes = model.classes.tolist()
@@ -381,30 +394,31 @@ def measure(model: Model, rows: TableRows, test: TableRows | None) -> dict[str, 
         if test is not None:
             codes = positions_of(classes, predicted["test_"])
             measured |= _figures_of_classes(true, codes, len(classes))
-    elif test is not None and rows.task == "regression":
-        ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
-        ridge.fit(encode(model.schema, rows.X), rows.y)
-        others = {
-            "the mean": np.full(len(test.y), np.mean(rows.y)),
-            "ridge regression": ridge.predict(encode(model.schema, test.X)),
-        }
-        measured["others"] = {
-            name: [*figures(model, test.y, numbers).values()][1:]
-            for name, numbers in others.items()
-        }
     return measured
 
 
-def figures(model: Model, y: Any, predicted: np.ndarray) -> dict[str, Any]:
-    """Return how well some rows are predicted, by the names that a model has for it."""
+def figures(
+    model: Model, y: Any, predicted: np.ndarray, exposure: Any = None
+) -> dict[str, Any]:
+    """Return how well some rows are predicted, by the names that a model has for it.
+
+    Of events at exposures the rates are predicted, each of which counts as much as its exposure.
+    """
     if model.members[0].is_risk:
         return {"rows": len(y), "concordance": concordance(Times.read(y), predicted)}
     if model.classes is None:
-        r2, rmse = r2_score(y, predicted), root_mean_squared_error(y, predicted)
+        weight = np.ones(len(y)) if exposure is None else np.asarray(exposure)
+        rates = np.asarray(y, dtype=np.float64) / weight
+        r2 = r2_score(rates, predicted, sample_weight=weight)
+        rmse = root_mean_squared_error(rates, predicted, sample_weight=weight)
         return {"rows": len(y), "r2": float(r2), "rmse": float(rmse)}
     classes = model.classes.tolist()
-    is_right = positions_of(classes, y) == positions_of(classes, predicted)
-    return {"rows": len(y), "accuracy": float(np.mean(is_right))}
+    true, codes = positions_of(classes, y), positions_of(classes, predicted)
+    found = {"rows": len(y), "accuracy": float(np.mean(true == codes))}
+    matrix = model.members[0].arguments.cost_matrix
+    if matrix is not None and (true >= 0).all():
+        found["cost"] = float(np.asarray(matrix)[true, codes].mean())
+    return found
 
 
 def _figures_of_classes(
@@ -423,18 +437,8 @@ def _figures_of_classes(
 
 
 def course(estimator: Any) -> dict[str, Any]:
-    """Return what became of the evolution of a fitted estimator, hyperparameters as chosen."""
-    chosen = {
-        "size_penalty": estimator.size_penalty_,
-        "term_penalty": estimator.term_penalty_,
-        **estimator.regularization_.get_params(),
-    }
+    """Return what became of the evolution of a fitted estimator."""
     return {
-        "hyperparameters": {
-            name: value if isinstance(value, int | float) else str(value)
-            for name, value in chosen.items()
-            if value is not None
-        },
         "generations": estimator.n_generations_,
         "stop_reason": estimator.stop_reason_,
         "seconds": {
@@ -443,39 +447,14 @@ def course(estimator: Any) -> dict[str, Any]:
     }
 
 
-def class_weights(
-    given: Sequence[tuple[str, float | None]], y: np.ndarray
-) -> str | dict[Any, float | None]:
-    """Return the weights of classes as the classifier takes them."""
-    if given == [("balanced", None)]:
-        return "balanced"
-    classes = np.unique(y).tolist()
-    places = positions_of(classes, [label for label, _ in given])
-    if (places < 0).any():
-        raise ValueError(
-            f"--class-weight {given[int(places.argmin())][0]}: the classes are "
-            f"{', '.join(map(text_of, classes))}"
-        )
-    return {classes[k]: weight for k, (_, weight) in zip(places, given, strict=True)}
-
-
-def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> Any:
-    """Return what errors cost as the classifier takes it."""
-    classes = np.unique(y)
-    read = reading([text_of(label) for label in classes.tolist()])
-    costs = table.set_index(table.columns[0]).apply(numbers_of)
-    costs = costs.rename(index=lambda label: read(text_of(label)), columns=read)
-    with _naming("--cost-matrix"):
-        return check_costs(costs, classes)
-
-
 def report_of_model(
-    model: Model, frame: pd.DataFrame | None, event: str | None = None
+    model: Model,
+    frame: pd.DataFrame | None,
+    args: argparse.Namespace = _NOT_MEASURED,
 ) -> Any:
     """Return the page about a model of a file."""
     from evotree.report import Subject, report
 
-    # Names of the user's may have line breaks in them.
     lines = [line.partition(" ") for line in model.summary().splitlines()]
     subject = Subject(
         model.members[0],
@@ -486,9 +465,11 @@ def report_of_model(
     if frame is None:
         return report(subject)
     frame = frame.set_axis(frame.columns.map(str), axis=1)
-    known = _known_targets(model, frame, event)
+    known = _known_targets(model, frame, args)
     if len(known):
         frame = frame.loc[known.index]
     model.encode(frame.iloc[:1])  # says which columns are not there
     rows = frame.reindex(columns=list(model.schema.names))
-    return report(subject, rows, known.to_numpy() if len(known) else None)
+    if known.empty or args.exposure:  # a page measures no rates
+        return report(subject, rows)
+    return report(subject, rows, _targets(known))

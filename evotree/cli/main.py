@@ -20,6 +20,7 @@ from evotree.cli.options import (
     COMMANDS,
     add_commands,
     add_options,
+    check_paths,
     search_options,
     with_examples,
 )
@@ -45,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 # command that is wrong.
                 args.parser.print_help(sys.stderr)
                 return 2
+            check_paths(vars(args))
             from evotree.cli import commands
 
             with logged(getattr(args, "log", None)):

@@ -1,14 +1,17 @@
 """The commands, and their options, as data from which parsers are made.
 
 The options of a search are written by nobody: names, allowed values and help are those of the
-estimators' parameters.
+parameters of the estimators and of `Evolution`.
 """
 
 import argparse
+import ast
+import difflib
 import math
+import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,19 +20,8 @@ from evotree.files import check_writable
 RETRIED = ("failed", "timeout", "crashed")
 """Statuses of fits that may be done again."""
 
-SEARCH = (
-    *("leaves", "size_penalty", "term_penalty", "max_depth", "max_leaf_nodes"),
-    *("max_terms", "min_samples_leaf", "precision", "evolution__population_size"),
-    *("max_generations", "evolution__patience", "time_limit"),
-    *(
-        "evolution__max_samples",
-        "evolution__islands",
-        "evolution__shapes",
-        "random_state",
-        "n_jobs",
-    ),
-)
-"""Parameters of the evolved estimators that are options as they are."""
+NO_OPTIONS = {"categorical_features", "warm_start", "callbacks", "operators"}
+"""Parameters that --categorical says, that one run has no use for, or that hold functions."""
 
 _TABLE = (
     "a table: CSV with a header row (.csv, .csv.gz), .parquet, .npz, .arff or .libsvm"
@@ -39,11 +31,27 @@ _TABLE = (
 
 
 def plain(text: str) -> Any:
-    """Convert a number for argparse, the word for None, or a text."""
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return None if text == "none" else text
+    """Convert a number, a list or dict of Python for argparse, the word for None, or a text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None if text == "none" else text
+
+
+def entry(text: str) -> Any:
+    """Convert NAME=VALUE to a pair for argparse, what has no name to a value."""
+    name, is_named, value = text.rpartition("=")
+    return (name, plain(value)) if is_named else plain(text)
+
+
+def value_of(name: str, given: Any) -> Any:
+    """Return a dict where an option has got NAME=VALUE each, a list of values, or the only one."""
+    if not isinstance(given, list):
+        return given
+    n_pairs = sum(isinstance(one, tuple) for one in given)
+    if n_pairs not in (0, len(given)):
+        raise ValueError(f"--{name}: allowed are values, or NAME=VALUE each, not both")
+    return dict(given) if n_pairs else given if len(given) > 1 else given[0]
 
 
 def processes(text: str) -> int:
@@ -67,25 +75,46 @@ def share(text: str) -> float:
     return float(text)
 
 
-def pair(text: str) -> tuple[str, float]:
-    """Convert NAME=NUMBER for argparse."""
-    name, _, value = text.rpartition("=")
-    try:
-        return name, float(value)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=NUMBER") from error
+class Input(str):
+    """The path of a file that a command reads."""
 
 
-def readable(path: str) -> str:
-    """Return the path of a file that is there, which is found before the work."""
+class Output(Input):
+    """The path of a file that a command writes, whole or at its end."""
+
+
+def readable(path: str) -> Input:
+    """Convert the path of a file that is there for argparse."""
     Path(path).stat()
-    return path
+    return Input(path)
 
 
-def writable(path: str) -> str:
-    """Return the path of a file that can be written, which is found before the work."""
+def writable(path: str) -> Output:
+    """Convert the path of a file that can be written for argparse."""
     check_writable(path)
-    return path
+    return Output(path)
+
+
+def check_paths(given: Mapping[str, Any]) -> None:
+    """Raise where a command would write over a file that it reads or writes already."""
+    paths = [(name, path) for name, path in given.items() if isinstance(path, Input)]
+    for (name, path), (other, taken) in permutations(paths, 2):
+        is_same = os.path.realpath(path) == os.path.realpath(taken) or (
+            os.path.exists(path)
+            and os.path.exists(taken)
+            and os.path.samefile(path, taken)
+        )
+        if is_same and isinstance(path, Output):
+            raise ValueError(
+                f"--{name} {path} is the file of {other}: allowed is another one"
+            )
+
+
+def near(name: str, names: Collection[str]) -> str:
+    """Return what a name that is none of some was probably meant to be, as a question."""
+    found = difflib.get_close_matches(name, names, 1)
+    folded = [one for one in names if one.casefold() == name.casefold()]
+    return "".join(f" (did you mean {one!r}?)" for one in (folded or found)[:1])
 
 
 # ---- options -------------------------------------------------------------------------------------
@@ -116,49 +145,41 @@ def option(name: str, about: str, **settings: Any) -> Option:
     return name, {"help": about, **settings}
 
 
-def search_options() -> tuple[Section, ...]:
-    """Return the options of a search, of which the code of their parameters says the rest."""
+def search_parameters() -> Iterator[tuple[type, str, list[Any]]]:
+    """Yield class, path and constraints of each parameter of the evolved trees that is an option.
+
+    Groups of parameters are none.
+    """
+    from evotree.configuration import Configuration, constraints_of
     from evotree.engine.config import Evolution
     from evotree.estimators import EvoTreeClassifier
-    from evotree.fitness.objectives import LOSSES
 
-    def parameter(path: str) -> Option:
-        group, _, name = path.rpartition("__")
-        return option(
-            f"--{name.replace('_', '-')}",
-            _about_parameter(Evolution if group else EvoTreeClassifier, name),
-            dest=path,
-            metavar="VALUE",
-            type=plain,
-            default=argparse.SUPPRESS,
-        )
+    for kind, group in ((EvoTreeClassifier, ""), (Evolution, "evolution__")):
+        for name, allowed in constraints_of(kind).items():
+            kinds = [one for one in allowed if one is not None]
+            is_group = all(
+                isinstance(one, type) and issubclass(one, Configuration)
+                for one in kinds
+            )
+            if not is_group and name not in NO_OPTIONS:
+                yield kind, f"{group}{name}", kinds
 
-    what_for = Section(
-        None,
-        (
-            option(
-                "--event",
-                "a column that says whether an event was seen: the target is its time, or that "
-                "until which a row was seen, and its risk is predicted",
-                metavar="COLUMN",
-            ),
-            option(
-                "--objective",
-                f"what the tree is for: {', '.join(LOSSES)} (accuracy, or squared_error)",
-                metavar="NAME",
-                choices=LOSSES,
-                default=argparse.SUPPRESS,
-            ),
-            option(
-                "--cost-matrix",
-                "a table of what errors cost: the class, then a column for each predicted class",
-                metavar="FILE",
-                type=readable,
-            ),
-        ),
-    )
+
+def search_options() -> tuple[Section, ...]:
+    """Return the options of a search, of which the code of their parameters says all."""
+    options = []
+    for kind, path, allowed in search_parameters():
+        name = path.rpartition("__")[2]
+        settings: dict[str, Any] = {"type": plain, "metavar": "VALUE"}
+        if dict in allowed:
+            settings = {"type": entry, "metavar": "[NAME=]VALUE", "nargs": "+"}
+        elif os.PathLike in allowed:
+            settings = {"type": writable, "metavar": "FILE"}
+        settings |= {"dest": path, "default": argparse.SUPPRESS}
+        about = _about_parameter(kind, name)
+        options.append(option(f"--{name.replace('_', '-')}", about, **settings))
     title = "parameters of the search (none is None of Python; random_state is 0 here)"
-    return what_for, Section(title, tuple(map(parameter, SEARCH)))
+    return (Section(title, tuple(options)),)
 
 
 def _about_parameter(kind: type, name: str) -> str:
@@ -191,42 +212,28 @@ LOG = option(
     type=writable,
 )
 _PROCESSES = option("--n-jobs", "processes (1)", metavar="N", type=processes, default=1)
-_MODEL = option("model", "a model file", metavar="MODEL.json")
+_MODEL = option("model", "a model file", metavar="MODEL.json", type=Input)
 
-_TEXTS = Section(
-    "tables of text",
-    (
-        option(
-            "--sep",
-            "what separates cells, one of , ; | : tab space (a guess)",
-            metavar="SIGN",
-            type=lambda text: {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text),
-            choices=(",", ";", "\t", "|", ":", " "),
-        ),
-        option(
-            "--decimal",
-            "sign of decimals, . or , (a guess where commas do not separate cells)",
-            metavar="SIGN",
-            choices=(".", ","),
-        ),
-        option(
-            "--encoding",
-            "of the text, such as cp1252 or utf-16 (utf-8)",
-            metavar="NAME",
-        ),
-        option(
-            "--na-values",
-            "cells that are missing values, besides empty ones, NA, NaN and nan (none)",
-            metavar="TEXT",
-            nargs="+",
-            action="extend",
-            default=[],
-        ),
-    ),
+_READ = option(
+    "--read",
+    "options of pandas' read_csv or read_parquet, such as sep=; decimal=, encoding=cp1252 "
+    "na_values=? (what is not given is guessed, and said)",
+    metavar="NAME=VALUE",
+    type=entry,
+    nargs="+",
+    action="extend",
+    default=[],
+)
+_DATA = option("data", _TABLE, metavar="DATA", type=Input)
+
+# What it takes beside the target to say how well a model predicts.
+_MEASURED = (
+    option("--event", "as in the fit, to measure a model of times", metavar="COLUMN"),
+    option("--exposure", "as in the fit, to measure rates", metavar="COLUMN"),
 )
 
 _ROWS = (
-    option("data", _TABLE, metavar="DATA"),
+    _DATA,
     option("--target", "the column to predict", metavar="COLUMN", required=True),
     option(
         "--task",
@@ -256,7 +263,7 @@ _ROWS = (
             ),
         ),
     ),
-    _TEXTS,
+    _READ,
 )
 
 _FIT = (
@@ -274,7 +281,6 @@ _FIT = (
         metavar="FILE.html",
         type=writable,
     ),
-    option("--plots", "draw learning curve and tree into a folder", metavar="DIR"),
     LOG,
     option(
         "--test-size",
@@ -292,37 +298,28 @@ _FIT = (
     ),
     option("--sample-weight", "a column of weights of the rows", metavar="COLUMN"),
     option(
-        "--class-weight",
-        "weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)",
-        metavar="WEIGHT",
-        nargs="+",
-        type=lambda text: (text, None) if text == "balanced" else pair(text),
+        "--exposure",
+        "a column of what events were counted at, such as years: rates are predicted, for "
+        "--objective poisson",
+        metavar="COLUMN",
     ),
     option(
-        "--monotonic-cst",
-        "1 where more in a column may only raise the number, or the share of the second of two "
-        "classes, -1 where it may only lower it",
-        metavar="COLUMN=SIGN",
-        nargs="+",
-        default=[],
-        type=pair,
+        "--event",
+        "a column that says whether an event was seen: the target is its time, or that "
+        "until which a row was seen, and its risk is predicted",
+        metavar="COLUMN",
     ),
-    Section(
-        None,
-        (
-            option(
-                "--checkpoint",
-                "write the run to a file as it goes on",
-                metavar="FILE",
-                default=argparse.SUPPRESS,
-            ),
-            option(
-                "--resume",
-                "go on with the run of such a file",
-                metavar="FILE",
-                type=readable,
-            ),
-        ),
+    option(
+        "--cost-matrix",
+        "a table of what errors cost: the class, then a column for each predicted class",
+        metavar="FILE",
+        type=readable,
+    ),
+    option(
+        "--resume",
+        "go on with the run of a checkpoint, in its file",
+        metavar="FILE",
+        type=readable,
     ),
 )
 
@@ -360,19 +357,16 @@ COMMANDS = {
                 "data",
                 f"{_TABLE}, with the columns that the model's tree asks for",
                 metavar="DATA",
+                type=Input,
             ),
             option("--out", "(standard output)", metavar="FILE.csv", type=writable),
-            option(
-                "--event",
-                "as in the fit: it says how well risks predict",
-                metavar="COLUMN",
-            ),
+            *_MEASURED,
             option(
                 "--proba",
                 "write the shares of all classes, a column each",
                 action="store_true",
             ),
-            _TEXTS,
+            _READ,
         ),
     ),
     "show": Command(
@@ -421,8 +415,9 @@ COMMANDS = {
                 "--data",
                 f"rows to follow and to measure on: {_TABLE} (none)",
                 metavar="DATA",
+                type=Input,
             ),
-            option("--event", "as in the fit, of a model of times", metavar="COLUMN"),
+            *_MEASURED,
             option(
                 "--out",
                 "the page to write",
@@ -430,7 +425,7 @@ COMMANDS = {
                 required=True,
                 type=writable,
             ),
-            _TEXTS,
+            _READ,
         ),
     ),
     "compare": Command(
@@ -456,7 +451,7 @@ COMMANDS = {
             ),
         ),
         # Options of `fit` that all models would have to know.
-        defaults={"event": None, "monotonic_cst": [], "sample_weight": None},
+        defaults=dict.fromkeys(["event", "exposure", "sample_weight"]),
     ),
     "experiment": Command(
         None,
@@ -469,7 +464,10 @@ COMMANDS = {
                 (_RUN_SMALL,),
                 (
                     option(
-                        "file", "defines the experiment", metavar="FILE.toml", type=Path
+                        "file",
+                        "defines the experiment",
+                        metavar="FILE.toml",
+                        type=Input,
                     ),
                     option(
                         "--out",

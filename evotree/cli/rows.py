@@ -21,11 +21,12 @@ from pandas.api.types import is_float_dtype, is_numeric_dtype
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from evotree.cli import say
+from evotree.cli.options import near
 from evotree.model_file import Model
 from evotree.schema import NUMBERS, TRUTH, CategoricalColumn, quoted, text_of
 from evotree.tables.columns import numbers_of, numbers_or_codes
 from evotree.tables.frames import are_many_numbers
-from evotree.tables.readers import NA_VALUES, TextFormat, read_table
+from evotree.tables.readers import NA_VALUES, WEIGHT, read_table
 from evotree.words import counted, listed
 
 MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
@@ -48,11 +49,11 @@ _SHOWN_WORDS = 5
 
 
 class TableRows(NamedTuple):
-    """TableRows to learn from, or to test on."""
+    """Rows to learn from, or to test on."""
 
     X: pd.DataFrame
     y: np.ndarray  # classes or numbers; of times a column of events, and one of times
-    beside: pd.DataFrame  # by options that name columns: sample-weight, group and time
+    beside: pd.DataFrame  # arguments of a fit, and the time
     task: Any  # classification, regression or survival
 
     def take(self, positions: np.ndarray) -> Self:
@@ -65,17 +66,15 @@ def read(
     path: str, args: argparse.Namespace, texts: Collection[str] = ()
 ) -> pd.DataFrame:
     """Read a table as the options of a command say, some columns as texts."""
-    return read_table(
-        path,
-        TextFormat(
-            sep=args.sep,
-            decimal=args.decimal,
-            encoding=args.encoding,
-            na_values=(*NA_VALUES, *args.na_values),
-            texts=texts,
-            say=say,
-        ),
-    )
+    if bad := [one for one in args.read if not isinstance(one, tuple)]:
+        raise ValueError(f"--read {bad[0]!r}: allowed is NAME=VALUE")
+    options: dict[str, Any] = dict(args.read)
+    if isinstance(sep := options.get("sep"), str):
+        options["sep"] = {"tab": "\t", "\\t": "\t", "space": " "}.get(sep, sep)
+    if "na_values" in options:
+        more = np.atleast_1d(options["na_values"]).tolist()
+        options["na_values"] = [*NA_VALUES, *map(str, more)]
+    return read_table(path, texts, say, **options)
 
 
 def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.DataFrame:
@@ -93,24 +92,29 @@ def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.Data
 def read_training_rows(args: argparse.Namespace) -> TableRows:
     """Read the rows of a table to learn from."""
     codes = {args.target, *args.categorical, *filter(None, [args.group])}
-    return training_rows(read(args.data, args, texts=codes), args)
+    frame = read(args.data, args, texts=codes)
+    if WEIGHT in frame and args.sample_weight is None:
+        args = argparse.Namespace(**vars(args) | {"sample_weight": WEIGHT})
+    return training_rows(frame, args)
 
 
 def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> TableRows:
     """Return the rows of a table to learn from; what is left out of them is said."""
     for_rows = {
         "sample-weight": args.sample_weight,
+        "exposure": args.exposure,
         "group": args.group,
         "time": args.time,
         "event": args.event,
     }
     for_rows = {option: name for option, name in for_rows.items() if name}
+    signs = getattr(args, "monotonic_cst", [])
     named = {
         "target": [args.target],
         "drop": args.drop,
         "keep": args.keep,
         "categorical": args.categorical,
-        "monotonic-cst": [name for name, _ in args.monotonic_cst],
+        "monotonic-cst": [one[0] for one in signs if isinstance(one, tuple)],
         **{option: [name] for option, name in for_rows.items()},
     }
     check_names(frame, named)
@@ -149,14 +153,17 @@ def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> TableRows:
 
 def _beside(frame: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     """Return what rows have beside features and targets, by the options that name columns."""
-    read = {"sample-weight": numbers_of, "group": pd.Series.copy, "time": _times_of}
-    beside = {
-        option: read[option](frame[columns[option]])
-        for option in read
-        if option in columns
+    reads: dict[str, tuple[str, Any]] = {
+        "sample-weight": ("sample_weight", numbers_of),
+        "exposure": ("exposure", numbers_of),
+        "group": ("groups", pd.Series.copy),
+        "time": ("time", _times_of),
     }
-    for option in {"group", "time"} & {*beside}:
-        is_missing = beside[option].isna()
+    beside = {}
+    for option in [option for option in reads if option in columns]:
+        name, reader = reads[option]
+        beside[name] = reader(frame[columns[option]])
+        is_missing = beside[name].isna()
         if is_missing.any():
             raise ValueError(
                 f"--{option}: {is_missing.sum()} rows have none, the first is data row "
@@ -179,16 +186,16 @@ def _task_of(targets: pd.Series, args: argparse.Namespace) -> str:
 
 
 def _times_of(cells: pd.Series) -> pd.Series:
-    """Return numbers or dates."""
+    """Return numbers or dates, of which no order of day and month is guessed."""
     numbers = numbers_of(cells)
     if numbers.notna().sum() == cells.notna().sum():
         return numbers
     try:
-        return pd.to_datetime(cells)
+        return pd.to_datetime(cells, format="ISO8601")
     except ValueError as error:
         raise ValueError(
-            f"--time {cells.name!r}: the column has no numbers, and no dates such as 2026-01-31: "
-            f"{error}"
+            f"--time {cells.name!r}: the column has no numbers, and no dates such as 2026-01-31; "
+            f"--read parse_dates=\"['{cells.name}']\" dayfirst=True reads others: {error}"
         ) from error
 
 
@@ -206,11 +213,12 @@ def events_of(cells: pd.Series) -> pd.Series:
 
 def check_names(frame: pd.DataFrame, named: Mapping[str, Collection[str]]) -> None:
     """Raise for an option that names no column; `named` has the names by option."""
+    columns = [*map(str, frame.columns)]
     for option, names in named.items():
         if absent := [name for name in names if name not in frame]:
             raise ValueError(
-                f"--{option} {absent[0]!r}: there is no such column; the columns are "
-                f"{listed([*map(str, frame.columns)], _SHOWN_COLUMNS)}"
+                f"--{option} {absent[0]!r}: there is no such column{near(absent[0], columns)}; the "
+                f"columns are {listed(columns, _SHOWN_COLUMNS)}"
             )
 
 
@@ -273,7 +281,7 @@ def numbers_to_predict(targets: pd.Series) -> np.ndarray:
     if len(bad):
         raise ValueError(
             f"column {targets.name!r} has {quoted(bad.iloc[0])}, which is not a finite "
-            "number: regression predicts numbers; --na-values tells what is missing"
+            "number: regression predicts numbers; --read na_values=WORD tells what is missing"
         )
     return numbers
 
@@ -310,7 +318,7 @@ def check_features(X: pd.DataFrame) -> None:
                 raise ValueError(
                     f"column {name!r}: {quoted(bad.iloc[0])} in data row "
                     f"{bad.index[0] + 1} is no finite number, as the column's others "
-                    "are; --na-values tells what is a missing value"
+                    "are; --read na_values=WORD tells what is a missing value"
                 )
         elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
             raise ValueError(
@@ -346,9 +354,9 @@ def hold_out(
         times = rows.beside["time"].to_numpy()
         is_test = times >= np.sort(times)[n_rows - n_test]
         train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
-    elif "group" in rows.beside:
+    elif "groups" in rows.beside:
         draw = GroupShuffleSplit(1, test_size=share, random_state=random_state)
-        train, test = next(draw.split(rows.X, groups=rows.beside["group"].astype(str)))
+        train, test = next(draw.split(rows.X, groups=rows.beside["groups"].astype(str)))
     else:
         counts = np.unique(targets, return_counts=True)[1]
         is_enough = counts.min() >= 2 and min(n_test, n_rows - n_test) >= counts.size

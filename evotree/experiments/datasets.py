@@ -20,7 +20,7 @@ from sklearn import datasets
 from evotree.tables.readers import (
     ENDINGS,
     TARGET,
-    TextFormat,
+    WEIGHT,
     plain_column,
     read_table,
 )
@@ -118,7 +118,11 @@ def _read_file(
 ) -> tuple[pd.DataFrame, NDArray, str]:
     """Return features, target and source of a data set in a file."""
     # Only an empty cell is missing: "NA" may well be a category.
-    table = read_table(path, TextFormat(na_values=("",)))
+    table = read_table(path, na_values=[""])
+    if WEIGHT in table:
+        raise ValueError(
+            f"{path}: its rows have weights, which experiments do not know"
+        )
     target = named or str(table.columns[-1])
     if target not in table:
         raise ValueError(

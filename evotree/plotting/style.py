@@ -13,6 +13,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
+from evotree.files import write_whole
 from evotree.words import check_kind
 
 # Okabe and Ito's colours, which all common kinds of colour vision tell apart.
@@ -68,7 +69,11 @@ def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
 def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
     """Write the figure that axes stand on to a PNG or PDF file, and close it."""
     figure: Any = ax.figure.figure  # the whole, where the axes lie in a subfigure
-    figure.savefig(path, dpi=dpi, bbox_inches="tight")
+    form = path.suffix.removeprefix(".") or "png"
+    write_whole(
+        path,
+        lambda file: figure.savefig(file, format=form, dpi=dpi, bbox_inches="tight"),
+    )
     plt.close(figure)
     return path
 

@@ -1,12 +1,12 @@
-"""Readers of tables: CSV, Parquet, NumPy's arrays, ARFF and the format of LIBSVM.
+"""Readers of tables: CSV and Parquet by pandas, NumPy's arrays, ARFF and the format of LIBSVM.
 
-In: a file, whose name says what it holds:
+In: a file, whose name says what it holds, text also with ``.gz`` or ``.bz2`` behind:
 
-- ``.csv``, ``.csv.gz``: a header row, then rows of as many cells (`TextFormat`);
-- ``.parquet``: columns of any type, read by pandas, which needs pyarrow;
+- ``.parquet``: columns of any type, which needs pyarrow;
 - ``.npz``: arrays ``data`` of shape (n_rows, n_features) and ``target`` of shape (n_rows,);
-- ``.arff``, ``.arff.gz``: numeric and nominal attributes in dense rows, in UTF-8;
-- ``.libsvm``, ``.svm``, ``.txt``, also with ``.gz`` or ``.bz2`` behind: the format of LIBSVM.
+- ``.arff``: numeric and nominal attributes in dense rows, whose weights are a column `WEIGHT`;
+- ``.libsvm``, ``.svm``, ``.txt``: the format of LIBSVM;
+- any other name: CSV, a header row, then rows of as many cells.
 
 Out: a DataFrame of numeric columns and object columns of strings, missing values being NaN. Where a
 file has no names, the columns are x1, x2, ... and ``target``. What cannot be read raises
@@ -16,17 +16,16 @@ file has no names, the columns are x1, x2, ... and ``target``. What cannot be re
 import bz2
 import csv
 import gzip
+import io
 import os
 import re
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
-from itertools import accumulate, islice, product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +39,12 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.externals import _arff
 
 TARGET = "target"  # the column of classes in files that do not name their columns
-_LIBSVM = tuple(map("".join, product((".libsvm", ".svm", ".txt"), ("", ".gz", ".bz2"))))
-ENDINGS = (".csv.gz", ".csv", ".parquet", ".npz", ".arff", ".arff.gz", *_LIBSVM)
+WEIGHT = "instance weight"
+"""The column of the weights of rows, as ARFF has them in braces."""
+_PACKED = {"": open, ".gz": gzip.open, ".bz2": bz2.open}
+_ARFF = (".arff", ".arff.gz", ".arff.bz2")
+_LIBSVM = tuple(map("".join, product((".libsvm", ".svm", ".txt"), _PACKED)))
+ENDINGS = (".csv.gz", ".csv", ".parquet", ".npz", *_ARFF, *_LIBSVM)
 """Endings of the files that are read."""
 # A line of a sparse file may name any feature; more of them would not fit into any memory.
 _MAX_FEATURES = 1_000_000
@@ -57,59 +60,63 @@ EXACT_NUMBERS: dict[str, Any] = (
 """Options of ``read_csv`` by which numbers are those of the text to the last bit."""
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _GUESSED_FROM_LINES = 100
+_GUESSED_FROM_BYTES = 2**22
 _COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"  # a number with a decimal comma
 # Numbers of decimal commas whose thousands have points.
 _POINTS = r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*"
+_WHOLE = re.compile(r"^(\s*@attribute\s.*\s)integer\s*$", re.IGNORECASE | re.MULTILINE)
+_DATA = re.compile(r"^\s*@data.*$", re.IGNORECASE | re.MULTILINE)
+_NO_ROW = re.compile(r"\s*(%.*)?$")
+_ROW_WEIGHT = re.compile(r",\s*\{([^{},]*)\}\s*$")
 # How files begin that are not text, whatever their names say.
 _OTHER_FORMS = {
-    b"PK\x03\x04": "it is a workbook of Excel, or another archive: save the table as CSV",
-    b"\xd0\xcf\x11\xe0": "it is a workbook of Excel (.xls): save the table as CSV",
+    b"PK": "it is a workbook of Excel, or another archive: save the table as CSV",
+    b"\xd0\xcf": "it is a workbook of Excel (.xls): save the table as CSV",
     b"\x1f\x8b": "it is compressed by gzip: its name must end with .gz",
     b"PAR1": "it is Parquet: its name must end with .parquet",
 }
 
 
-@dataclass(frozen=True)
-class TextFormat:
-    """How a text is written, CSV or, of its encoding, ARFF, in the words of pandas' ``read_csv``.
-
-    Where it is None, the separator is guessed from the first lines, the decimal sign from the cells
-    of a file that commas do not separate, and the encoding is UTF-8. A guess is told to `say`.
-    Columns that are named by `texts` are not taken for numbers: codes such as 01 stay so.
-    """
-
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    na_values: Sequence[str] = NA_VALUES
-    texts: Collection[str] = ()
-    say: Callable[[str], None] = lambda _: None
+_Say = Callable[[str], object]
 
 
 def read_table(
-    path: str | os.PathLike[str], form: TextFormat = TextFormat()
+    path: str | os.PathLike[str],
+    texts: Collection[str] = (),
+    say: _Say = lambda _: None,
+    **options: Any,
 ) -> pd.DataFrame:
-    """Read a table from a file, in the way of the ending of its name."""
+    """Read a table from a file, in the way of the ending of its name.
+
+    Columns that are named by `texts` are not taken for numbers: codes such as 01 stay so. Other
+    options are those of pandas' ``read_csv`` or ``read_parquet``, of ARFF ``encoding`` alone. What
+    is not given is guessed of CSV: the separator from the first lines, and where it is not a comma
+    the decimal sign from the cells. A guess is told to `say`.
+    """
     path = Path(path)
-    readers: dict[tuple[str, ...], Callable[[Path, TextFormat], pd.DataFrame]] = {
-        (".npz",): _read_npz,
-        (".parquet",): _read_parquet,
-        (".arff", ".arff.gz"): _read_arff,
-        _LIBSVM: _read_libsvm,
-        ("",): _read_csv,
-    }
-    read = next(readers[ends] for ends in readers if path.name.endswith(ends))
     with reading(path):
-        _check_inflated(path)
-        try:
-            frame = read(path, form)
-        except UnicodeError as error:
-            # Windows' programs write so in Western Europe.
-            name = form.encoding or "UTF-8; --encoding cp1252 may read it"
-            raise ValueError(f"it is not written in {name}: {error}") from error
+        if path.suffix == ".parquet":
+            frame = _read_parquet(path, options)
+        elif path.suffix == ".npz":
+            frame = _read_npz(path)
+        elif path.name.endswith(_LIBSVM):
+            frame = _read_libsvm(_unpacked(path))
+        else:
+            read = _read_arff if path.name.endswith(_ARFF) else _read_csv
+            options = {"encoding": "utf-8-sig"} | options
+            try:
+                frame = read(
+                    _unpacked(path), texts, lambda x: say(f"{path}: {x}"), options
+                )
+            except UnicodeError as error:
+                # Windows' programs write so in Western Europe, or in UTF-16.
+                raise ValueError(
+                    f"it is not written in {options['encoding']}; --read encoding=cp1252, or "
+                    f"utf-16, may read it: {error}"
+                ) from error
         if frame.empty:
             raise ValueError("it has no data rows")
-    return frame
+        return frame.apply(plain_column)
 
 
 @contextmanager
@@ -127,113 +134,77 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
             yield
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        reason = (
-            reason
-            if len(reason) <= _SHOWN_ERROR_CHARACTERS
-            else f"{reason[:_SHOWN_ERROR_CHARACTERS]}..."
-        )
+        if len(reason) > _SHOWN_ERROR_CHARACTERS:
+            reason = f"{reason[:_SHOWN_ERROR_CHARACTERS]}..."
         raise ValueError(f"{path} cannot be read: {reason}") from error
 
 
-def _check_inflated(path: Path) -> None:
-    """Raise for a compressed file that would be far larger than it is."""
-    if path.suffix == ".npz":
-        with zipfile.ZipFile(path) as packed:
-            _check_size(path, sum(member.file_size for member in packed.infolist()))
-    elif path.suffix in (".gz", ".bz2"):
-        with (gzip if path.suffix == ".gz" else bz2).open(path) as file:
-            blocks: Iterator[bytes] = iter(partial(file.read, 2**20), b"")
-            for inflated in accumulate(map(len, blocks)):
-                _check_size(path, inflated)
-
-
-def _check_size(path: Path, inflated: int) -> None:
-    """Raise for a compressed file that holds far more bytes than it has."""
+def _check_size(path: Path, n_bytes: float) -> int:
+    """Return how many bytes a file may hold once it is unpacked; raise where it holds more."""
     most = max(_ALWAYS_READ_BYTES, _MAX_RATIO * path.stat().st_size)
-    if inflated > most:
+    if n_bytes > most:
         raise ValueError(
             f"it is compressed and holds more than {most} bytes, and more than {_MAX_RATIO} times "
             "its size: unpack it first"
         )
+    return most
 
 
-def _opened(path: Path, *how: Any, **options: Any) -> Any:
-    """Open a file that may be compressed by gzip."""
-    return (gzip.open if path.suffix == ".gz" else open)(path, *how, **options)
+def _unpacked(path: Path) -> bytes:
+    """Return what is in a file of text that may be compressed."""
+    open_it: Any = _PACKED.get(path.suffix, open)
+    with open_it(path, "rb") as file:
+        raw: bytes = file.read(_check_size(path, 0) + 1)
+    _check_size(path, len(raw))
+    for begin, reason in _OTHER_FORMS.items():
+        if raw.startswith(begin):
+            raise ValueError(reason)
+    return raw
 
 
-def _encoding(path: Path, given: str | None) -> str:
-    """Return the encoding of a text, where that of UTF-8 skips a mark at the beginning."""
-    with _opened(path, "rb") as file:
-        begin = file.read(4)
-    if reason := _OTHER_FORMS.get(begin) or _OTHER_FORMS.get(begin[:2]):
-        raise ValueError(reason)
-    if given is not None and given.lower() not in ("utf-8", "utf8"):
-        return given
-    # Of the two bytes of a letter of ASCII one is zero.
-    if begin[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in begin:
-        raise ValueError(
-            "it looks like UTF-16: save it as UTF-8, or read it with --encoding utf-16"
-        )
-    return "utf-8-sig"
-
-
-def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
-    encoding = _encoding(path, form.encoding)
-    with _opened(path, "rt", encoding=encoding, newline="") as file:
-        lines = list(islice(filter(str.strip, file), _GUESSED_FROM_LINES))
-    # Excel's own way to say what separates cells.
-    said = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None
-    lines = lines[1 if said else 0 :]
-    sep = form.sep or (said[1] if said else _separator(lines))
-    names = next(csv.reader(lines, delimiter=sep), [])
-    if not names:
-        raise ValueError("it is empty; a header row and data rows are needed")
-    if repeated := [repr(name) for name, n in Counter(names).items() if n > 1]:
-        raise ValueError(
-            f"column names must be distinct; repeated: {', '.join(sorted(repeated)[:10])}"
-        )
-
-    # Types are inferred from whole columns; the first column is never taken for row names.
-    parse = partial(
-        pd.read_csv,
-        path,
-        sep=sep,
-        names=names,
-        header=0,
-        skiprows=1 if said else 0,
-        encoding=encoding,
-        index_col=False,
-        keep_default_na=False,
-        na_values=list(form.na_values),
-        low_memory=False,
+def _read_csv(
+    raw: bytes, texts: Collection[str], say: _Say, given: dict[str, Any]
+) -> pd.DataFrame:
+    head = io.StringIO(raw[:_GUESSED_FROM_BYTES].decode(given["encoding"], "replace"))
+    lines = list(islice(filter(str.strip, head), _GUESSED_FROM_LINES))
+    options: dict[str, Any] = {
+        # Types are inferred from whole columns; the first column is never taken for row names.
+        **{"low_memory": False, "index_col": False, "keep_default_na": False},
+        **{"na_values": list(NA_VALUES), "dtype": dict.fromkeys(texts, str)},
         **EXACT_NUMBERS,
-    )
-    try:
-        decimal = form.decimal or (
-            "." if sep == "," else _decimal(parse(nrows=1000, dtype=str))
+    }
+    # Excel's own way to say what separates cells.
+    if said := re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None:
+        options |= {"sep": said[1], "skiprows": 1}
+        del lines[0]
+    elif "sep" not in given:
+        options["sep"] = sep = _separator(lines)
+        if sep != ",":
+            say(f"read as separated by {_SEPARATORS[sep]}; --read sep=SIGN sets it")
+    options |= given
+
+    names = next(csv.reader(lines, delimiter=options["sep"]), [])
+    repeated = sorted(repr(name) for name, n in Counter(names).items() if n > 1)
+    if repeated and not {"header", "names", "skiprows"} & {*given}:
+        raise ValueError(
+            f"column names must be distinct; repeated: {', '.join(repeated[:10])}"
         )
-        if form.sep is None and sep != ",":
-            form.say(
-                f"{path}: read as separated by {_SEPARATORS.get(sep, sep)}; see --sep"
-            )
-        if form.decimal is None and decimal != ".":
-            form.say(f"{path}: read with decimal commas; see --decimal")
-        frame = parse(decimal=decimal)
-        # Texts are as they are written, also those for truth values and numbers among words.
-        texts = [n for n in names if n in form.texts or not _is_number(frame[n])]
-        if texts:
-            frame[texts] = parse(usecols=texts, dtype=str).astype(object)
-        if decimal == ",":  # in numbers among text, as in the columns of numbers
-            frame[texts] = (
-                frame[texts]
-                .apply(_without_points)
-                .replace(_COMMA, r"\1.\2", regex=True)
-            )
+    if options["sep"] != "," and "decimal" not in options:
+        options["decimal"] = _decimal(
+            pd.read_csv(io.BytesIO(raw), **options | {"nrows": 1000, "dtype": str})
+        )
+        if options["decimal"] == ",":
+            say("read with decimal commas; --read decimal=. leaves them")
+    try:
+        frame = pd.read_csv(io.BytesIO(raw), **options)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise ValueError(
             f"not every row has the {len(names)} columns of the header: {error}"
         ) from error
+    if options.get("decimal") == ",":  # in numbers among text, as in columns of numbers
+        words = frame.columns[[not _is_number(frame[name]) for name in frame]]
+        plain = frame[words].apply(_without_points)
+        frame[words] = plain.replace(_COMMA, r"\1.\2", regex=True)
     # As parsed, each column is a block of its own, by which whatever follows would be slow.
     return frame.copy()
 
@@ -262,26 +233,19 @@ def _decimal(texts: pd.DataFrame) -> str:
 
 def _without_points(column: pd.Series) -> pd.Series:
     """Return a column of text without points that part thousands, where no other points are."""
-    cells = column.dropna().astype(str)
-    pointed = cells[cells.str.contains(".", regex=False)]
-    if pointed.empty or not pointed.str.fullmatch(_POINTS).all():
-        return column
-    return column.where(
-        ~column.index.isin(pointed.index), pointed.str.replace(".", "", regex=False)
-    )
+    cells = column.astype(object)
+    is_pointed = cells.astype(str).str.contains(".", regex=False) & cells.notna()
+    if cells[is_pointed].astype(str).str.fullmatch(_POINTS).all():
+        cells[is_pointed] = cells[is_pointed].str.replace(".", "", regex=False)
+    return cells
 
 
-def _read_parquet(path: Path, _: TextFormat) -> pd.DataFrame:
-    try:
-        parquet = import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ValueError(
-            "Parquet needs pyarrow: install it, or save the table as CSV"
-        ) from error
+def _read_parquet(path: Path, options: dict[str, Any]) -> pd.DataFrame:
+    parquet = import_module("pyarrow.parquet")
     size = parquet.read_metadata(path)
     _check_size(path, 8 * size.num_rows * size.num_columns)
-    frame = pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
-    return frame.set_axis(frame.columns.map(str), axis=1).apply(plain_column)
+    frame = pd.read_parquet(path, **options).reset_index(drop=True)
+    return frame.set_axis(frame.columns.map(str), axis=1)
 
 
 def plain_column(column: pd.Series) -> pd.Series:
@@ -299,59 +263,34 @@ def _is_number(column: pd.Series) -> bool:
     return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
-def _read_npz(path: Path, _: TextFormat) -> pd.DataFrame:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+def _read_npz(path: Path) -> pd.DataFrame:
+    with zipfile.ZipFile(path) as packed:
+        _check_size(path, sum(member.file_size for member in packed.infolist()))
+    with np.load(path, allow_pickle=False) as arrays:
         data, target = arrays["data"], arrays[TARGET]
-    if data.ndim != 2 or target.shape != data.shape[:1]:
-        raise ValueError(
-            f"'data' must have shape (n_rows, n_features) and '{TARGET}' (n_rows,), but the shapes "
-            f"are {data.shape} and {target.shape}"
-        )
-    if data.dtype.kind not in "biuf" or target.dtype.kind not in "biufU":
-        raise ValueError(
-            f"'data' must hold numbers and '{TARGET}' numbers or text, but the types are "
-            f"{data.dtype} and {target.dtype}"
-        )
-    return _numbered(
-        data, target.astype(object) if target.dtype.kind == "U" else target
-    )
+    return _numbered(data, target)
 
 
-def _read_arff(path: Path, form: TextFormat) -> pd.DataFrame:
-    with _opened(path, "rt", encoding=_encoding(path, form.encoding)) as file:
-        read = _ARFFDecoder().decode(_dense(file))
-    names, kinds = zip(*read["attributes"], strict=True)
-    if "STRING" in kinds:
-        raise ValueError(
-            f"attribute {names[kinds.index('STRING')]!r} is neither numeric nor nominal"
-        )
-    frame = pd.DataFrame(read["data"], columns=names, dtype=object)
-    numeric = [name for name, kind in zip(names, kinds, strict=True) if kind == "REAL"]
-    return frame.astype(dict.fromkeys(numeric, np.float64)).apply(plain_column)
+def _read_arff(
+    raw: bytes, _: Collection[str], say: _Say, given: dict[str, Any]
+) -> pd.DataFrame:
+    # Whole numbers are read as others are, or decimals among them would be lost.
+    text = re.sub(_WHOLE, r"\1 REAL", raw.decode(given["encoding"]))
+    head, *rows = _DATA.split(text, maxsplit=1)
+    lines = [line for line in "".join(rows).split("\n") if not _NO_ROW.match(line)]
+    weights = [_ROW_WEIGHT.search(line) for line in lines]
+    plain = [_ROW_WEIGHT.sub("", line) for line in lines]
+    read = _arff.loads("\n".join([head, *["@data"] * len(rows), *plain]))
+    names = [re.sub(r"\\(.)", r"\1", name) for name, _ in read["attributes"]]
+    frame = pd.DataFrame(read["data"], columns=names)
+    if any(weights):
+        frame.insert(0, WEIGHT, [float(one[1]) if one else 1.0 for one in weights])
+        say(f"the weights of its rows are the column {WEIGHT!r}")
+    return frame
 
 
-class _ARFFDecoder(_arff.ArffDecoder):
-    """Reads numbers of all kinds as they are written, where whole ones would lose decimals."""
-
-    def _decode_attribute(self, s: str) -> tuple[str, Any]:
-        name, kind = super()._decode_attribute(s)
-        name = re.sub(r"\\(.)", r"\1", name)
-        return name, "REAL" if kind in ("INTEGER", "NUMERIC") else kind
-
-
-def _dense(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of an ARFF file, and refuse sparse rows."""
-    for line in lines:
-        if line.lstrip().startswith("{"):
-            raise ValueError(
-                "its rows are sparse ({INDEX VALUE, ...}): save them as dense ones, by Weka's "
-                "filter SparseToNonSparse"
-            )
-        yield line
-
-
-def _read_libsvm(path: Path, _: TextFormat) -> pd.DataFrame:
-    data, target = load_svmlight_file(str(path))
+def _read_libsvm(raw: bytes) -> pd.DataFrame:
+    data, target = load_svmlight_file(io.BytesIO(raw))
     if data.shape[1] > _MAX_FEATURES:
         raise ValueError(
             f"it has {data.shape[1]} features; at most {_MAX_FEATURES} are read"
