@@ -52,10 +52,10 @@ from evotree.tables.columns import encode
 from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree, SoftSides
 from tests import made_up
+from tests.export.languages import LANGUAGES, Case
 from tests.exported import with_models
-from tests.inspection.random_trees import random_tree
-from tests.languages import LANGUAGES, Case
 from tests.quick_models import brief
+from tests.random_trees import random_tree
 from tests.reference.signs import violations
 from tests.strategies import any_datasets, seeds
 

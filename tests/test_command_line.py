@@ -31,7 +31,7 @@ from evotree.export import export_c, export_python
 from evotree.model_file import load_model
 from evotree.survival import Times, concordance
 from evotree.tables.columns import encode
-from tests.languages import run_onnx
+from tests.export.languages import run_onnx
 from tests.quick_models import interrupts_raise, seen_until
 
 PARAMETERS = {*SEARCH, "objective", "checkpoint"}

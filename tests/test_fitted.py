@@ -28,7 +28,7 @@ from evotree.schema import (
     NumericColumn,
     Schema,
 )
-from tests.languages import python_function
+from tests.export.languages import python_function
 from tests.quick_models import FREE, brief, evolved, seen_until
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from evotree.plain import training_rows_to_dict
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
 from tests import made_up
+from tests.export.languages import run_onnx
 from tests.exported import assert_same, stump
-from tests.languages import run_onnx
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
 

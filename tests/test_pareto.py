@@ -24,7 +24,7 @@ from evotree.front import (
 from evotree.operators.pruning import prune_marked
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax, ObliqueTree
-from tests.inspection.random_trees import random_tree
+from tests.random_trees import random_tree
 from tests.reference import pruning as naive
 from tests.strategies import (
     any_populations,

@@ -18,8 +18,8 @@ from evotree.export import to_onnx
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.fitted import summarize
 from evotree.tree import SoftSides
+from tests.export.languages import run_onnx
 from tests.exported import tame, trees
-from tests.languages import run_onnx
 from tests.quick_models import CLASSIFIERS, brief, name_of
 from tests.reference import soft_sides as naive
 

@@ -14,7 +14,7 @@ from evotree.inspection import counterfactuals, nearest
 from evotree.inspection.nearest import Steps, fewest, shortest_l1
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tables.columns import encode
-from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
+from tests.random_trees import CLASSES, estimator_of, grid, random_tree
 
 NORMS = ["l1", "count"]
 SIDES = range(5)

@@ -13,8 +13,8 @@ from evotree import TAOClassifier
 from evotree.inspection import counterfactuals, shap_values
 from evotree.leaf_models import OutputModels
 from evotree.tree import SoftSides
-from tests.inspection.random_trees import estimator_of, random_tree
 from tests.quick_models import every, outputs, rows_for
+from tests.random_trees import estimator_of, random_tree
 
 
 def mixed_rows(seed=0):

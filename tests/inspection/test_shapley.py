@@ -9,7 +9,7 @@ import pytest
 from evotree.inspection import shap_values, shapley
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tables.columns import encode
-from tests.inspection.random_trees import estimator_of, random_tree
+from tests.random_trees import estimator_of, random_tree
 
 COLUMNS = (
     NumericColumn("size", 1.0),

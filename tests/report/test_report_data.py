@@ -30,7 +30,6 @@ from evotree.report import Subject, report
 from evotree.report.page import MAX_TREES_CHARACTERS
 from evotree.schema import MISSING
 from evotree.tables.columns import encode
-from tests.languages import run_page
 from tests.quick_models import brief, every
 from tests.report import models
 from tests.report.models import (
@@ -41,6 +40,7 @@ from tests.report.models import (
     table,
     truth_of,
 )
+from tests.report.page import run_page
 
 KINDS = ("classes", "soft", "numbers", "lines")
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.importances import importances
 from evotree.schema import CategoricalColumn, NumericColumn
-from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
+from tests.random_trees import CLASSES, estimator_of, grid, random_tree
 
 
 def impurity(y):

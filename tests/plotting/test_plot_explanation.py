@@ -10,8 +10,8 @@ from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.plotting import plot_explanation, plot_importances
 from evotree.plotting.style import TERM_COLORS
 from evotree.schema import CategoricalColumn, NumericColumn
-from tests.inspection.random_trees import estimator_of, grid, random_tree
 from tests.quick_models import brief
+from tests.random_trees import estimator_of, grid, random_tree
 
 why = plot_explanation
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 from evotree.inspection import counterfactuals
-from tests.inspection.random_trees import estimator_of, random_tree
 from tests.quick_models import brief
+from tests.random_trees import estimator_of, random_tree
 
 
 @pytest.fixture(params=range(4))

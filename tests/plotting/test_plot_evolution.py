@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from evotree.plotting import plot_evolution
-from tests.test_plotting import make_run, make_tree
+from tests.plotting.test_plotting import make_run, make_tree
 
 
 def make_model(n_features=2, **others):

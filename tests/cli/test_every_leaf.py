@@ -1,0 +1,70 @@
+"""Every kind of leaf in every command."""
+
+import io
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from evotree import load_model, save_model
+from evotree.cli.main import main
+from tests.kinds import LABELS, classes_of, expected, kind_of, one_output, rows, slopes
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@one_output
+def test_commands_of_models(name, tmp_path, capsys):
+    kind = kind_of(name)
+    X = rows(1, 30)
+    model, data = str(tmp_path / "model.json"), str(tmp_path / "data.csv")
+    save_model(model, kind.model, "target")
+    X.assign(target=expected(kind, X)).to_csv(data, index=False)
+
+    def run(*arguments):
+        assert main([*map(str, arguments)]) == 0, capsys.readouterr().err
+        out, err = capsys.readouterr()
+        assert "warning" not in err
+        return out, err
+
+    out, err = run("predict", model, data)
+    predicted = pd.read_csv(io.StringIO(out)).prediction
+    if kind.classes is None:
+        np.testing.assert_allclose(predicted, kind.model.predict(X))
+        assert "R² 1.0000" in err
+    else:
+        assert predicted.map(str).tolist() == [*map(str, kind.model.predict(X))]
+        assert "accuracy 1.0000" in err
+        shares = pd.read_csv(io.StringIO(run("predict", model, data, "--proba")[0]))
+        assert shares.columns.tolist() == [*map(str, kind.classes)]
+        np.testing.assert_allclose(shares, kind.model.predict_proba(X))
+    assert "target" in run("show", model, "--plot", tmp_path / "tree.png")[0]
+    assert (tmp_path / "tree.png").stat().st_size > 1000
+    for form in ("rules", "dot", "python", "c", "sql"):
+        assert run("export", model, "--to", form)[0]
+    run("report", model, "--data", data, "--out", tmp_path / "page.html")
+    assert "</html>" in (tmp_path / "page.html").read_text("utf-8")
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    ["truth values", None],
+)
+def test_the_command_that_fits(labels, tmp_path, capsys):
+    X = rows()
+    target = slopes(X) if labels is None else classes_of(X, LABELS[labels])
+    X.assign(target=target).to_csv(tmp_path / "data.csv", index=False)
+    out = tmp_path / "model.json"
+    command = ["fit", tmp_path / "data.csv", "--target", "target", "--out", out]
+    command += ["--max-generations", 2, "--population-size", 12, "--test-size", 0.3]
+    command += ["--size-penalty", 0.001, "--term-penalty", 0.001]
+    command += ["--plots", tmp_path / "plots", "--report", tmp_path / "page.html"]
+    assert main([*map(str, command)]) == 0, capsys.readouterr().err
+    assert "warning" not in capsys.readouterr().err
+    model = load_model(out)
+    assert np.isfinite(model.predict_proba(X)).all()
+    if labels is not None:
+        assert set(model.labels) == set(map(str, LABELS[labels]))
+    plt.close("all")

@@ -1,0 +1,124 @@
+"""Trees of every kind and size, made up, and rows: what exported code has to predict."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
+from evotree.tree import ObliqueTree, SoftSides
+from tests.export.languages import Case
+from tests.exported import with_models
+from tests.reference.pruning import random_sizes
+
+# What leaves hold, how, whether sides are soft, and the number of trees.
+KINDS = [
+    ("classes", "constant", "hard", 1),
+    ("classes", "constant", "soft", 1),
+    ("classes", "constant", "hard", 3),
+    ("classes", "linear", "hard", 1),
+    ("two classes", "linear", "hard", 1),
+    ("numbers", "constant", "hard", 1),
+    ("numbers", "constant", "hard", 3),
+    ("numbers", "linear", "hard", 1),
+    ("numbers", "linear", "hard", 3),
+    ("numbers", "log", "hard", 1),
+    ("outputs", "constant", "hard", 1),
+    ("outputs", "linear", "hard", 1),
+]
+SIZES = (0, 1, 2, 9, 60)  # numbers of splits
+
+
+def random_tree(rng, n_splits, n_outputs, d):
+    """Return a random tree; half of them have weights of all digits, the others have few."""
+    size = np.array(random_sizes(rng, n_splits), dtype=np.int32)
+    inner, shape = size > 1, (len(size), d)
+    # Sums of few multiples of 1/8 are exact in every order: rows on thresholds are judged too.
+    weights, thresholds = (
+        rng.integers(-16, 17, shape) / 8.0,
+        rng.integers(-16, 17, len(size)) / 8.0,
+    )
+    if rng.random() < 0.5:
+        weights = rng.normal(size=shape) * 10.0 ** rng.integers(-4, 4, d)
+        thresholds = rng.normal(size=len(size))
+    weights *= inner[:, np.newaxis] & (rng.random(shape) < 0.7)
+    values = 10.0 * rng.normal(size=(len(size), n_outputs))
+    return ObliqueTree(weights, thresholds * inner, size, values).validate()
+
+
+def make_case(kind, n_splits):
+    """Return trees of a kind, and rows, some of which lie on hyperplanes."""
+    said, leaves, sides, n_trees = kind
+    rng = np.random.default_rng([KINDS.index(kind), n_splits])
+    d, n_outputs = (
+        int(rng.integers(1, 7)),
+        {"numbers": 1, "two classes": 2}.get(said, 3),
+    )
+    forest = [random_tree(rng, n_splits, n_outputs, d) for _ in range(n_trees)]
+    rows = np.concatenate(
+        [rng.integers(-16, 17, (30, d)) / 8.0, 3.0 * rng.normal(size=(30, d))]
+    )
+    classes = soft = None
+    if "classes" in said:
+        classes = ("a", 'b"\\', "ü")[:n_outputs]
+        forest = [
+            t.predicting(rng.dirichlet(np.ones(n_outputs), len(t))) for t in forest
+        ]
+        if sides == "soft":
+            inner = ~forest[0].is_leaf
+            slopes = 10.0 ** rng.uniform(-2.0, 2.0, len(inner))
+            soft = SoftSides(
+                slopes * inner, rng.normal(size=len(inner)) * inner, forest[0].values
+            )
+            rows = np.concatenate([rows, 1e6 * rows])  # far from all hyperplanes
+        if n_splits > 2 and n_trees == 1 and leaves == "constant":
+            # labels of another objective
+            forest[0] = forest[0].labelled(rng.integers(0, 3, len(forest[0])))
+    if said == "outputs":
+        names = ("height", "width", "a;b")
+        forest = [t.replaced(output_names=names) for t in forest]
+    if leaves == "linear" and n_outputs > 1:
+        each = [
+            [with_models(t.of_output(j), rng).models for j in range(n_outputs)]
+            for t in forest
+        ]
+        if n_outputs == 2:
+            each = [[LeafModels(*(0.0 * part for part in m[0])), m[1]] for m in each]
+        models = OutputModels if classes is None else ClassModels
+        forest = [
+            t.with_models(models(tuple(m))) for t, m in zip(forest, each, strict=True)
+        ]
+    elif leaves != "constant":
+        forest = [with_models(t, rng) for t in forest]
+    if leaves == "log":
+        forest = [t.with_models(with_rates(t.models)) for t in forest]
+    if leaves == "linear" and n_splits == 0:  # sums that overflow, some to both sides
+        rows = np.concatenate([rows, 1e306 * rows])
+    return Case(tuple(forest), rows, classes, soft)
+
+
+def with_rates(models):
+    """Return models of the logarithm of what is predicted, which is no larger than e."""
+    return LogModels(*(0.001 * part for part in models))
+
+
+@cache
+def cases():
+    """Return a case of each kind and size."""
+    return {key: make_case(*key) for key in product(KINDS, SIZES)}
+
+
+def assert_predicts(case, answer, digits, digits_of_shares):
+    """Compare what a language says with what the trees predict."""
+    wanted = case.predict()
+    found = np.reshape(answer.predicted, wanted.shape)
+    if case.classes is None and digits:
+        np.testing.assert_allclose(found, wanted, rtol=digits)
+    else:
+        np.testing.assert_array_equal(found, wanted)
+        n_splits = case.trees[0].n_leaves - 1
+        assert case.classes is None or n_splits < 2 or len(set(found)) > 1
+    if answer.probabilities is not None:
+        np.testing.assert_allclose(
+            answer.probabilities, case.predict_proba(), rtol=0.0, atol=digits_of_shares
+        )

@@ -1,0 +1,97 @@
+"""Every kind of leaf in every question to a model."""
+
+import numpy as np
+import pytest
+
+from evotree.inspection import (
+    compare_models,
+    compare_rows,
+    counterfactuals,
+    shap_values,
+)
+from tests.kinds import (
+    every,
+    every_model,
+    expected,
+    held_out,
+    kind_of,
+    load_pickled,
+    one_output,
+    outputs_of,
+    rows,
+    worth,
+)
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@every("lines", "logistic", without=("outputs",))
+def test_two_rows_of_a_leaf_are_compared_by_one_question(name):
+    kind, X = kind_of(name), rows(1, 60)
+    leaves, labels = kind.model.apply(X), kind.model.predict(X)
+    for a in range(10):
+        for b in np.flatnonzero((leaves == leaves[a]) & (labels != labels[a])).tolist():
+            terms = compare_rows(kind.model, X.iloc[[a]], X.iloc[[b]]).terms
+            gap = terms.weight * (terms.value_b - terms.value_a)
+            np.testing.assert_allclose(terms.difference, gap, atol=1e-9)
+            if kind.classes is not None and len(kind.classes) == 2:
+                assert terms.difference.sum() < 0.0  # less of the class of `a`
+
+
+@every_model
+def test_shapley_values_add_up(name):
+    kind, X = kind_of(name), rows(1, 5)
+    found = shap_values(kind.model, X, kind.X[:20])
+    if kind.classes is None:
+        predicted = kind.model.predict(X)
+    else:
+        predicted = kind.model.predict_proba(X)
+    np.testing.assert_allclose(
+        found.values.sum(axis=1) + found.base, predicted, atol=1e-9
+    )
+
+
+@every_model
+def test_counterfactuals_are_predicted_so(name):
+    kind = kind_of(name)
+    row = kind.X[:1]
+    if kind.classes is not None:
+        before = kind.model.predict(row)[0]
+        seen = set(kind.model.predict(kind.X).tolist())
+        for target in [label for label in kind.classes if label in seen]:
+            (found,) = counterfactuals(kind.model, row, target)
+            assert kind.model.predict(found.row).tolist() == [target]
+            assert (found.distance == 0.0) == (target == before)
+        if len(seen) > 1:
+            (found,) = counterfactuals(kind.model, row)
+            assert kind.model.predict(found.row)[0] != before
+        return
+    predicted = np.asarray(kind.model.predict(kind.X)).reshape(len(kind.X), -1)
+    for at, output in enumerate(outputs_of(kind)):
+        far = predicted[np.abs(predicted[:, at] - predicted[0, at]).argmax(), at]
+        goal = (far - 0.05, far + 0.05)
+        (found,) = counterfactuals(kind.model, row, goal, output=output)
+        value = np.asarray(kind.model.predict(found.row)).reshape(1, -1)[0, at]
+        assert goal[0] - 1e-9 <= value <= goal[1] + 1e-9
+
+
+@one_output
+def test_rows_are_compared(name):
+    kind = kind_of(name)
+    found = compare_rows(kind.model, kind.X[:1], kind.X[1:2])
+    assert found.rows.prediction.tolist() == pytest.approx(
+        kind.model.predict(kind.X[:2]).tolist()
+    ) or found.rows.prediction.tolist() == list(expected(kind, kind.X[:2]))
+
+
+@one_output
+def test_models_are_compared(name):
+    kind = kind_of(name)
+    X, y = held_out(kind)
+    other = load_pickled(kind.model).select_tree("leaves<=1")
+    found = compare_models(kind.model, other, X, y)
+    assert found.models.score["a"] == pytest.approx(worth(kind, X, y))
+    assert found.models.score["b"] == pytest.approx(worth(kind, X, y, other.tree_))
+    if kind.classes is not None:
+        apart = np.mean(kind.model.predict(X) != other.predict(X))
+        assert found.disagreement == pytest.approx(apart)

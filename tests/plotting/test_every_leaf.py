@@ -1,0 +1,91 @@
+"""Every kind of leaf in every picture."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import evotree.plotting
+from evotree.inspection import stability
+from tests.kinds import (
+    every_model,
+    expected,
+    held_out,
+    kind_of,
+    outputs_of,
+    quality,
+)
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+DRAWN = {
+    "class_colors": lambda draw, kind: draw(kind.tree.values.shape[1]),
+    "plot_decision_regions": lambda draw, kind: draw(
+        kind.model, kind.X, kind.y, resolution=20
+    ),
+    "plot_evolution": lambda draw, kind: draw(kind.model, kind.X, kind.y, max_frames=2),
+    "plot_explanation": lambda draw, kind: draw(
+        kind.model.explain(kind.X[:3], output=outputs_of(kind)[0]), 1
+    ),
+    "plot_learning_curves": lambda draw, kind: draw({"runs": [kind.model]}),
+    "plot_stability": lambda draw, kind: draw(
+        stability(kind.model, kind.X, kind.y, n=2, random_state=0)
+    ),
+}
+"""How functions are called that take more than a model."""
+OF_CLASSES_ALONE = ("plot_decision_regions", "plot_evolution")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plot", evotree.plotting.__all__)
+@every_model
+def test_pictures_are_drawn(name, plot):
+    kind = kind_of(name)
+    if kind.classes is None and plot in OF_CLASSES_ALONE:
+        pytest.skip("of classes")
+    draw = getattr(evotree.plotting, plot)
+    if plot == "plot_survival":
+        with pytest.raises(TypeError, match="allowed is a fitted EvoTreeSurvival"):
+            draw(kind.model, kind.X, kind.y)
+        return
+    if plot == "plot_choice" and getattr(kind.model, "choice_", None) is None:
+        with pytest.raises(TypeError, match="without a choice"):
+            draw(kind.model)
+        return
+    try:
+        found = DRAWN.get(plot, lambda draw, kind: draw(kind.model))(draw, kind)
+        if plot == "plot_evolution":
+            found._draw_was_started = True  # else matplotlib warns: nobody shows it
+        elif plot == "plot_decision_regions":
+            assert_regions(kind, found)
+        elif plot != "class_colors":
+            found.figure.canvas.draw()
+    finally:
+        plt.close("all")
+
+
+def assert_regions(kind, ax):
+    """Compare the colours of the cells with the classes of their centres."""
+    (image,) = ax.get_images()
+    cells = np.asarray(image.get_array())
+    left, right, bottom, top = image.get_extent()
+    across = left + (np.arange(cells.shape[1]) + 0.5) / cells.shape[1] * (right - left)
+    upwards = bottom + (np.arange(cells.shape[0]) + 0.5) / cells.shape[0] * (
+        top - bottom
+    )
+    centres = np.stack(np.meshgrid(across, upwards), axis=-1).reshape(-1, 2)
+    said = expected(kind, centres)
+    colors = [tuple(cell) for cell in cells.reshape(len(said), -1)]
+    assert (
+        len(set(zip(said, colors, strict=True))) == len(set(said)) == len(set(colors))
+    )
+
+
+@every_model
+def test_qualities_of_held_out_rows_are_drawn(name):
+    kind = kind_of(name)
+    X, y = held_out(kind)
+    ax = evotree.plotting.plot_pareto(kind.model, held_out=kind.model._held_out(X, y))
+    drawn = [line for line in ax.get_lines() if line.get_label() == "held out"]
+    worths = [quality(kind, X, y, tree) for tree in kind.model.pareto_front_]
+    np.testing.assert_allclose(drawn[0].get_ydata(), worths)
+    plt.close("all")
