@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from evotree.inspection import counterfactuals
 from tests.quick_models import brief
 from tests.random_trees import estimator_of, random_tree
 
@@ -85,5 +84,3 @@ def test_other_trees_of_the_front_are_centred_on_the_training_rows(held_out):
     np.testing.assert_allclose(model.training_rows_.means[1], X[left].mean(axis=0))
     np.testing.assert_array_equal(model.training_rows_.highest, X.max(axis=0))
     assert model.explain(X).rows.prediction.tolist() == model.predict(X).tolist()
-    one = counterfactuals(model, X[0])[0]
-    assert model.predict(one.row)[0] != model.predict(X[:1])[0]

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from matplotlib.patches import Rectangle
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -22,20 +21,17 @@ from evotree import (
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
 )
-from evotree.export import (
+from evotree.leaf_models import LeafModels, OutputModels
+from evotree.model_file import Model, load_model, save_model
+from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.texts import (
     coefficient_table,
     export_graphviz,
     export_html,
     export_rules,
-    export_sql,
     export_text,
+    splits_of_text,
 )
-from evotree.leaf_models import LeafModels, OutputModels
-from evotree.model_file import Model, load_model, save_model
-from evotree.plotting import plot_tree
-from evotree.report import report
-from evotree.schema import CategoricalColumn, NumericColumn
-from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree
 from evotree.words import rows_text, share_text
 from tests import made_up
@@ -87,17 +83,6 @@ def from_html(tree):
     )
     plain = {int(k): unescape(re.sub("<.*?>", "", said)) for k, said in found}
     return {k: without_shares(said.replace(" * ", " ")) for k, said in plain.items()}
-
-
-def from_picture(tree):
-    texts = [text.get_text() for text in plot_tree(tree).texts]
-    texts = [text for text in texts if text not in ("yes", "no")]
-    signs = str.maketrans({"−": "-", "≤": "<=", "≥": ">=", "\n": " "})
-    said = [text.translate(signs) for text in texts[1::2]]
-    return {
-        int(re.findall(r"\d+", k)[0]): without_shares(one)
-        for k, one in zip(texts[::2], said, strict=True)
-    }
 
 
 def without_shares(said):
@@ -225,7 +210,6 @@ def test_no_number_of_a_text_has_more_digits_than_a_reader_takes_in(kind):
     assert model.get_n_leaves() > 1
     views = [export(model) for export in (export_text, export_rules, export_graphviz)]
     views.append(re.sub("<.*?>", "", export_html(model)))
-    views += [text.get_text() for text in plot_tree(model).texts]
     for view in views:
         for found in re.findall(r"\d+\.\d+", view.replace("#", "")):
             assert len(found.replace(".", "").lstrip("0")) <= 6, (found, view)
@@ -276,34 +260,6 @@ def test_columns_named_by_numbers_are_told_from_numbers(names):
     several = ObliqueTree(np.zeros((1, 1)), np.zeros(1), sizes[1:2], outputs)
     text = export_text(several, output_names=names[:2])
     assert f"predict {first} = 1, {second} = 1\n" in text.replace("\n|    ", " ")
-
-
-@pytest.mark.parametrize("leaves", ["constant", "linear"])
-@pytest.mark.parametrize("n_features", [1, 6])
-def test_a_picture_says_what_the_text_does_and_has_bars(n_features, leaves):
-    rng = np.random.default_rng(n_features)
-    X = rng.normal(size=(90, n_features))
-    model = ObliqueTreeRegressor("linear", max_depth=2, leaves="constant")
-    tree = model.fit(X, rng.normal(size=90)).tree_
-    tree = with_models(tree, rng) if leaves == "linear" else tree
-    said, drawn = from_text(tree), from_picture(tree)
-    assert tree.n_leaves > 2 and sorted(drawn) == list(range(tree.n_nodes))
-    for k in range(len(tree)):
-        assert bare(drawn[k]) == bare(said[k])
-    bars = [
-        one.get_width() for one in plot_tree(tree).patches if isinstance(one, Rectangle)
-    ]
-    if tree.models is None:
-        assert not bars
-        return
-    influence = tree.models.coefficients * tree.spread
-    wanted = []
-    for k in np.flatnonzero(tree.is_leaf):
-        from_bottom = np.argsort(np.abs(influence[k]))
-        wanted += [influence[k, j] for j in from_bottom if influence[k, j] != 0.0]
-    widest = np.abs(wanted).argmax()
-    np.testing.assert_allclose(bars, np.array(wanted) / wanted[widest] * bars[widest])
-    assert np.sign(bars[widest]) == np.sign(wanted[widest])
 
 
 # ---- terms ---------------------------------------------------------------------------------------
@@ -373,8 +329,6 @@ def test_shares_in_the_influence_are_read_in_every_view():
         "|    # student 86 %, income 14 %",
     ]
     assert "(student 86 %, income 14 %)" in export_html(tree, names)
-    drawn = plot_tree(tree, feature_names=names).texts[1].get_text()
-    assert drawn.endswith("(student 86 %,\nincome 14 %)")
     tree.spread = None
     assert " %" not in export_text(tree, names) + export_html(tree, names)
 
@@ -471,7 +425,7 @@ def test_bad_arguments_are_named(export, arguments, named):
         export(**{"tree": stump([1.0, 2.0]), **arguments})
 
 
-@pytest.mark.parametrize("view", [export_text, export_graphviz, export_sql, plot_tree])
+@pytest.mark.parametrize("view", [export_text, export_graphviz])
 def test_views_say_what_is_wrong_with_an_estimator(view):
     X, y = load_iris(return_X_y=True)
     model = ObliqueTreeClassifier("axis", max_depth=1)
@@ -522,9 +476,7 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(weighted, tmp_pat
     model.fit(X, y, weight if weighted == "sample_weight" else None)
     save_model(tmp_path / "m.json", model)
     shown = Model.of(model, "state").rules()
-    leaves, text, page = model.apply(X), export_text(model), report(model, X, y).data
-    drawn = [said.get_text() for said in plot_tree(model).texts]
-    tree = next(one for one in page["trees"] if one["leaves"] == model.tree_.n_leaves)
+    leaves, text = model.apply(X), export_text(model)
     n_weighted = 0
     for leaf in np.unique(leaves[weight > 0.0]):
         there = (leaves == leaf) & (weight > 0.0)
@@ -545,14 +497,6 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(weighted, tmp_pat
             lines
         ) in export_graphviz(model)
         assert ", ".join(lines) in unescape(re.sub("</?b>", "", export_html(model)))
-        assert drawn[drawn.index(f"[{leaf}] {rows_text(float(n))}") + 1] == "\n".join(
-            lines
-        )
-        node = tree["nodes"][leaf]
-        shares = [np.mean(y[there] == c) for c in model.classes_]
-        assert node["n"] == n
-        np.testing.assert_allclose(node.get("r", node["v"]), shares, atol=1e-6)
-        np.testing.assert_allclose(node["v"], model.tree_.values[leaf], atol=1e-6)
     assert (n_weighted > 0) == (weighted != "none")
 
 
@@ -592,7 +536,6 @@ def test_views_say_what_stands_for_missing_cells_of_the_columns_used():
     assert export_rules(model).endswith(f"\n\n{line}\n")
     assert f'label="{line}"' in export_graphviz(model)
     assert f">{line}</div>" in export_html(model)
-    assert line in [said.get_text() for said in plot_tree(model).texts]
     others = model.fit(X[["age", "T3"]].fillna({"T3": 1.0}), y)
     assert "missing" not in export_text(others) + export_html(others) + export_graphviz(
         others
@@ -624,7 +567,6 @@ def test_a_split_of_one_category_is_written_in_words(sign):
         )
         assert f'0 [label="[0]\\n{left}"' in export_graphviz(model)
         assert f"</span> {left}</summary>" in export_html(model)
-        assert left in [said.get_text() for said in plot_tree(model).texts]
         # A bound that all rows meet is no answer, nor is a sum with another feature.
         far = tree.replaced(thresholds=np.array([2.0, 0.0, 0.0]))
         far_model = replace(model, tree=far)
@@ -632,12 +574,10 @@ def test_a_split_of_one_category_is_written_in_words(sign):
         weights[0, 0] = 0.25
         assert re.search(rf"\[0\] \({yes}\) [-+] 0.25 \* size ", export_text(model))
         # Brackets say that the whole name is a term, in every view.
-        drawn = " ".join(said.get_text() for said in plot_tree(model).texts)
         for view in (
             export_rules(model),
             export_html(model),
             export_graphviz(model),
-            drawn,
         ):
             assert f"({yes})" in view
         weights[0, j], weights[0, 0] = 0.25 * sign, 1.0
@@ -657,9 +597,6 @@ def test_views_name_the_outputs():
     assert "THEN [2] predict height = -1, width = 7.5" in export_rules(tree)
     assert "height = 1.2\\nwidth = 3" in export_graphviz(tree)
     assert "predict height = 1.2, width = 3" in export_html(tree)
-    assert "height = 1.2\nwidth = 3" in [
-        text.get_text() for text in plot_tree(tree).texts
-    ]
     assert str(tree) == export_text(tree, max_terms=10).rstrip("\n")
     with pytest.raises(ValueError, match="output_names has 1 entries"):
         export_text(tree, output_names=["a"])

@@ -1,18 +1,10 @@
-"""What a person reads of results that are printed, in a few lines without arrays."""
-
-import re
+"""What a person reads of answers that are printed, in a few lines without arrays."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from evotree import Dataset, ScoredProblem, SearchConfig, search_scores
-from evotree.engine.evolution import Run, evolve
-from evotree.engine.toolbox import make_toolbox
-from evotree.front import TreeChoice
 from evotree.inspection import (
     compare_models,
     compare_rows,
@@ -20,38 +12,11 @@ from evotree.inspection import (
     shap_values,
     stability,
 )
-from evotree.policy import Environment, Policy
 from tests.quick_models import brief
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
 MODEL = brief().fit(X, Y)
-ROWS = Dataset.from_arrays(X.to_numpy(), Y.to_numpy())
-
-
-def size(tree, seed):
-    return -float(len(tree))
-
-
-def by_scores():
-    problem = ScoredProblem(score=size, actions=2, box=([0.0], [1.0]), n_episodes=1)
-    return search_scores(problem, SearchConfig(max_generations=1, random_state=0))
-
-
-def a_run():
-    toolbox = make_toolbox(ROWS, random_state=0)
-    return evolve(toolbox.population(n=8), toolbox, max_generations=2)
-
-
-def a_policy():
-    names = ["position", "speed"]
-    return Policy(
-        MODEL.tree_, Environment("CartPole-v1"), [0, 1], names, None, by_scores()
-    )
-
-
 RESULTS = {
-    "Editor": (lambda: MODEL.edit(X, Y), "150 rows: splits 0"),
-    "Editor without rows": (lambda: MODEL.edit(), "0 rows: splits 0"),
     "Stability": (
         lambda: stability(MODEL, X, Y, n=2, random_state=0),
         "2 refits: score",
@@ -61,19 +26,8 @@ RESULTS = {
         lambda: shap_values(MODEL, X, X.iloc[::20]),
         "150 rows, 4 columns, 3",
     ),
-    "Run": (a_run, "8 individuals: generation 2"),
-    "Run to come": (lambda: Run([]), "going on"),
     "ModelComparison": (lambda: compare_models(MODEL, MODEL, X, Y), "p = 1"),
     "RowComparison": (lambda: compare_rows(MODEL, X[:1], X[-1:]), "they part at [0]"),
-    "Explanation": (lambda: MODEL.explain(X), "150 rows"),
-    "Dataset": (lambda: ROWS, "150 rows, 149 distinct: 4 features, 3 classes"),
-    "ScoredResult": (by_scores, "scores"),
-    "Policy": (a_policy, "CartPole-v1"),
-    "TrainingRows": (lambda: MODEL.training_rows_, "n_features=4"),
-    "SoftSides": (
-        lambda: brief(probability="soft").fit(X, Y).probabilities_,
-        "n_classes=3",
-    ),
 }
 
 
@@ -92,68 +46,3 @@ def test_what_is_long_is_cut():
     found = stability(brief(), many, many.sum(axis=1) > 0.0, n=2, random_state=0)
     assert len(found.columns) > 10
     assert f"{len(found.columns) - 10} more" in repr(found)
-
-
-def test_importances_have_names_and_stay_numbers():
-    for kind in ("impurity", "influence"):
-        shares = MODEL.importances(kind, named=True)
-        np.testing.assert_array_equal(shares, MODEL.importances(kind))
-        assert shares.index.tolist() == X.columns.tolist() and shares.name == kind
-        assert np.argmax(shares) in (2, 3) and sum(shares) == pytest.approx(1.0)
-    np.testing.assert_array_equal(MODEL.feature_importances_, MODEL.importances())
-    assert type(MODEL.feature_importances_) is type(MODEL.importances()) is np.ndarray
-
-
-@pytest.mark.parametrize("excess", [0.2, 0.002, 0.0002, 0.00002])
-def test_digits_show_that_a_smaller_tree_lost_more(excess):
-    columns = {
-        "complexity": np.array([2.0, 5.0, 9.0]),
-        "leaves": np.array([1.0, 2.0, 3.0]),
-        "loss": np.array([0.5341 + excess, 0.5341, 0.5349]),
-        "standard_error": np.array([0.0001, 0.0, 0.0002]),
-        "chosen": np.array([False, True, False]),
-    }
-    printed = repr(TreeChoice("loss", n_leaves=2, n_terms=3, _columns=columns))
-    lost, larger, smaller = re.findall(r"(\.\d+)(?: ±| *;)", printed)
-    assert float(lost) < float(smaller) and len(lost) == len(smaller) == len(larger)
-    assert len(lost) == 4 or excess < 0.001
-
-
-@given(
-    complexities=st.lists(st.floats(2.0, 40.0), min_size=1, max_size=8),
-    at=st.integers(0, 7),
-    n_terms=st.integers(1, 30),
-    seed=st.integers(0, 99),
-)
-def test_a_choice_compares_the_chosen_candidate_with_others_alone(
-    complexities, at, n_terms, seed
-):
-    """By the sizes on folds, which losses are of, and not by that of the tree of all rows."""
-    n, at = len(complexities), at % len(complexities)
-    losses = np.random.default_rng(seed).permutation(n) / 100 + 0.111
-    columns = {
-        "complexity": np.array(complexities),
-        "leaves": np.full(n, 2.0),
-        "loss": losses,
-        "standard_error": np.full(n, 0.05),
-        "chosen": np.arange(n) == at,
-    }
-    printed = repr(TreeChoice("loss", n_leaves=2, n_terms=n_terms, _columns=columns))
-    size, *others = printed.split("; ")
-    rounded = np.round(complexities).astype(int)
-    n_on_folds = max(rounded[at] - 2, 1)  # a split has a term
-    on_folds = re.search(r"one split of (\d+) terms? on folds", size)
-    assert (on_folds is not None) == (n_on_folds != n_terms)
-    assert on_folds is None or int(on_folds[1]) == n_on_folds
-    sides = {
-        "best larger tree": rounded > rounded[at],
-        "best smaller tree": rounded < rounded[at],
-    }
-    found = {one[: one.index(" .")]: one for one in others}
-    assert found.keys() == {name for name, side in sides.items() if side.any()}
-    for name, text in found.items():
-        best = np.flatnonzero(sides[name])[losses[sides[name]].argmin()]
-        assert f" {losses[best]:.3f} ± .050".replace(" 0.", " .") in text
-        pays = name == "best larger tree" and losses[best] < losses[at]
-        rule = f": select_tree('complexity<={rounded[best]}')"
-        assert text.endswith(rule) == pays == ("select_tree" in text)

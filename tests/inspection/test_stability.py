@@ -9,16 +9,14 @@ from sklearn.datasets import load_iris, make_friedman1
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from evotree import (
-    EvoTreeClassifier,
     EvoTreeSurvival,
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
 )
 from evotree.inspection import stability
 from evotree.inspection.refits import _lost_order
-from evotree.plotting import plot_stability
 from evotree.survival import Times, concordance
-from tests.quick_models import BRIEF, brief, evolved, seen_until
+from tests.quick_models import BRIEF, evolved, seen_until
 
 AXIS = ObliqueTreeClassifier("axis", max_depth=1, random_state=0)
 
@@ -126,22 +124,15 @@ def test_the_error_of_a_concordance_is_that_of_draws_of_rows():
     assert np.mean(own) == pytest.approx(spread, rel=0.15)
 
 
-def test_targets_and_evolved_trees_and_the_picture():
+def test_targets_and_bad_numbers():
     X, y = make_friedman1(90, 6, random_state=0)
     found = stability(
         ObliqueTreeRegressor("axis", max_depth=2), X, y, n=3, random_state=0
     )
     assert 0.0 < found.summary.agreement <= 1.0 and found.disagreement.shape == (90,)
-    of_classes = stability(
-        brief(EvoTreeClassifier), *load_iris(return_X_y=True), n=2, random_state=0
-    )
-    ax = plot_stability(of_classes, max_columns=2)
-    assert len(ax.patches) == 2 and f"{of_classes.summary.score:.3f}" in ax.get_title()
     for wrong, message in (
         ({"n": 1}, "n=1: allowed"),
         ({"coverage": 1.0}, "coverage=1.0: a"),
     ):
         with pytest.raises(ValueError, match=message):
             stability(AXIS, X, y, **wrong)
-    with pytest.raises(TypeError, match="stability is a dict"):
-        plot_stability({})

@@ -7,7 +7,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
-from evotree.plotting import plot_explanation, plot_importances
+from evotree.inspection import stability
+from evotree.plotting import plot_explanation, plot_importances, plot_stability
 from evotree.plotting.style import TERM_COLORS
 from evotree.schema import CategoricalColumn, NumericColumn
 from tests.quick_models import brief
@@ -103,6 +104,14 @@ def test_the_title_of_importances_says_what_they_are_of(
     assert title in plot_importances(model).get_xlabel()
 
 
+def test_columns_of_refits_are_drawn():
+    X = np.random.default_rng(0).normal(size=(90, 4))
+    found = stability(brief(), X, X[:, 0] > 0.0, n=2, random_state=0)
+    ax = plot_stability(found, max_columns=2)
+    assert len(ax.patches) == min(2, len(found.columns))
+    assert f"{found.summary.score:.3f}" in ax.get_title()
+
+
 @pytest.mark.parametrize(
     ("kind", "message", "call"),
     [
@@ -113,6 +122,7 @@ def test_the_title_of_importances_says_what_they_are_of(
         ),
         (ValueError, "row has shape", lambda m, X: why(m, X)),
         (ValueError, "max_terms", lambda m, X: why(m, X[0], max_terms=0)),
+        (TypeError, "stability is a dict", lambda m, X: plot_stability({})),
         (TypeError, "explanation is a list", lambda m, X: why([], X[0])),
         (TypeError, "ax is a int", lambda m, X: why(m, X[0], ax=1)),
         (TypeError, "estimator is a list", lambda m, X: plot_importances([])),

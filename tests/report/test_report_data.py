@@ -297,6 +297,18 @@ def own_measures(model, frame, y):
     return measures, {name: figure for name, figure, _ in measures["figures"]}
 
 
+def test_nodes_count_rows_once_and_have_weighted_shares_beside():
+    X, y = load_iris(return_X_y=True)
+    model = ObliqueTreeClassifier("axis", max_depth=3, class_weight={0: 9.0, 1: 2.0})
+    leaves, page = model.fit(X, y).apply(X), report(model, X, y).data
+    for leaf in np.unique(leaves):
+        node, there = page["trees"][0]["nodes"][leaf], leaves == leaf
+        assert node["n"] == there.sum()
+        shares = np.bincount(y[there], minlength=3) / there.sum()
+        np.testing.assert_allclose(node.get("r", node["v"]), shares, atol=1e-6)
+        np.testing.assert_allclose(node["v"], model.tree_.values[leaf], atol=1e-6)
+
+
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "yes", "maybe")])
 def test_figures_of_classes(labels):
     frame, model = table(), make_model("soft", labels=labels)

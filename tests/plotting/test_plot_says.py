@@ -1,0 +1,109 @@
+"""A drawn tree says of each node what its text does."""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle
+from sklearn.exceptions import NotFittedError
+
+from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree.plotting import plot_tree
+from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.texts import export_text
+from tests import made_up
+from tests.exported import stump, with_models
+from tests.test_texts import (
+    KINDS_OF_NOISE,
+    bare,
+    clinic,
+    fitted_to_noise,
+    from_text,
+    without_shares,
+)
+
+
+def texts_of(tree, **options):
+    return [text.get_text() for text in plot_tree(tree, **options).texts]
+
+
+def from_picture(tree):
+    texts = [text for text in texts_of(tree) if text not in ("yes", "no")]
+    signs = str.maketrans({"−": "-", "≤": "<=", "≥": ">=", "\n": " "})
+    said = [text.translate(signs) for text in texts[1::2]]
+    return {
+        int(re.findall(r"\d+", k)[0]): without_shares(one)
+        for k, one in zip(texts[::2], said, strict=True)
+    }
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+@pytest.mark.parametrize("n_features", [1, 6])
+def test_a_picture_says_what_the_text_does_and_has_bars(n_features, leaves):
+    rng = np.random.default_rng(n_features)
+    X = rng.normal(size=(90, n_features))
+    model = ObliqueTreeRegressor("linear", max_depth=2, leaves="constant")
+    tree = model.fit(X, rng.normal(size=90)).tree_
+    tree = with_models(tree, rng) if leaves == "linear" else tree
+    said, drawn = from_text(tree), from_picture(tree)
+    assert tree.n_leaves > 2 and sorted(drawn) == list(range(tree.n_nodes))
+    for k in range(len(tree)):
+        assert bare(drawn[k]) == bare(said[k])
+    bars = [
+        one.get_width() for one in plot_tree(tree).patches if isinstance(one, Rectangle)
+    ]
+    if tree.models is None:
+        assert not bars
+        return
+    influence = tree.models.coefficients * tree.spread
+    wanted = []
+    for k in np.flatnonzero(tree.is_leaf):
+        from_bottom = np.argsort(np.abs(influence[k]))
+        wanted += [influence[k, j] for j in from_bottom if influence[k, j] != 0.0]
+    widest = np.abs(wanted).argmax()
+    np.testing.assert_allclose(bars, np.array(wanted) / wanted[widest] * bars[widest])
+    assert np.sign(bars[widest]) == np.sign(wanted[widest])
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_NOISE)
+def test_no_number_has_more_digits_than_a_reader_takes_in(kind):
+    for said in texts_of(fitted_to_noise(kind)[0]):
+        for found in re.findall(r"\d+\.\d+", said):
+            assert len(found.replace(".", "").lstrip("0")) <= 6, said
+
+
+def test_names_and_shares_are_those_of_the_text():
+    tree = stump([1.0, -2e-6])
+    tree.spread = np.array([0.5, 40_000.0])
+    said = texts_of(tree, feature_names=["student", "income"])[1]
+    assert said.endswith("(student 86 %,\nincome 14 %)")
+    values = np.array([[0.0, 0.0], [1.2, 3.0], [-1.0, 7.5]])
+    several = stump([1.0, 0.0]).predicting(values)
+    several = several.replaced(output_names=("height", "width"))
+    assert "height = 1.2\nwidth = 3" in texts_of(several)
+
+
+@pytest.mark.parametrize("first", [0.0, 0.25])
+def test_a_split_of_one_category_is_written_in_words_and_a_sum_in_brackets(first):
+    columns = (NumericColumn("size", 1.0), CategoricalColumn("colour", ("red", "is")))
+    tree = stump([first, 1.0, 0.0], 0.5)
+    said = texts_of(made_up.fitted(tree, columns, ["a", "b"]))
+    assert ("colour is not red" in said) == (first == 0.0)
+    assert any("(colour is red)" in one for one in said) == (first > 0.0)
+
+
+def test_leaves_and_missing_cells_are_as_in_the_text():
+    X, y = clinic()
+    model = ObliqueTreeClassifier("axis", max_depth=3, class_weight={"sick": 9.0})
+    text, said = export_text(model.fit(X, y)), texts_of(model)
+    assert re.search(r"\n(missing: .*)\n", text)[1] in said
+    leaves = re.findall(r"\[(\d+)\] class: \w+ \((.*?); (.*)\)", text)
+    assert len(leaves) == model.get_n_leaves() > 2
+    for leaf, n_rows, shares in leaves:
+        lines = re.sub("[,;] ", "\n", shares)
+        assert said[said.index(f"[{leaf}] {n_rows}") + 1] == lines
+
+
+def test_an_estimator_that_is_not_fitted_is_named():
+    with pytest.raises(NotFittedError, match="this ObliqueTreeClassifier is not"):
+        plot_tree(ObliqueTreeClassifier())
