@@ -580,7 +580,7 @@ def test_probabilities_are_exported(run, iris, model_json, form):
 
 
 def test_packages_that_lack_are_named(run, model_json, monkeypatch):
-    for name in ("skl2onnx", "pyarrow.parquet"):
+    for name in ("onnx", "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, name, None)
     export = ("export", model_json, "--to", "onnx", "--out", "m.onnx")
     assert_error(run(*export), "pip install 'treevolve[onnx]'")

@@ -159,7 +159,7 @@ def test_tables_may_lack_columns_that_no_tree_asks_for(make):
 
 @pytest.mark.parametrize("make", KINDS)
 def test_a_model_becomes_an_onnx_model(make):
-    pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnx")
     model = make()
     *labels, shares = run_onnx(to_onnx(model), model.encode(FRAME))
     np.testing.assert_allclose(shares, model.predict_proba(FRAME), atol=1e-12)

@@ -6,7 +6,7 @@ a table of the coefficients of linear leaves.
 """
 
 from evotree.export.code import export_c, export_python, export_sql
-from evotree.export.onnx import register_onnx, to_onnx
+from evotree.export.onnx import to_onnx
 from evotree.plain import (
     soft_sides_from_dict,
     soft_sides_to_dict,
@@ -32,7 +32,6 @@ __all__ = [
     "export_rules",
     "export_sql",
     "export_text",
-    "register_onnx",
     "soft_sides_from_dict",
     "soft_sides_to_dict",
     "to_onnx",

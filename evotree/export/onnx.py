@@ -1,4 +1,4 @@
-"""A tree, or the vote of a forest, as an ONNX model, by the converter interface of skl2onnx.
+"""A tree, or the vote of a forest, as an ONNX model.
 
 ONNX's own tree ensembles ask for one feature at a time. Oblique trees are products of matrices
 instead (the GEMM strategy of Nakandala et al., OSDI 2020): all splits at once, then for each leaf
@@ -14,119 +14,73 @@ from typing import Any
 
 import numpy as np
 
-from evotree._version import DISTRIBUTION
-from evotree.fitted import is_forest
-from evotree.schema import LOG
+from evotree._version import DISTRIBUTION, __version__
+from evotree.fitted import Fitted, is_forest, members_of
+from evotree.schema import LOG, Schema
 from evotree.tree import LEAD, ObliqueTree, SoftSides
 from evotree.words import ONE_WAY
 
 MAX_LEAVES = 10_000
+OPSET, IR_VERSION = 13, 7  # the oldest that have all operators, which old runtimes read
 _FARTHEST = 1e300  # distance to a hyperplane
 _SUREST = 1e6  # log-odds of a side; the other side's probability is 0 long before
 
 
-def register_onnx() -> None:
-    """Tell skl2onnx how to convert the estimators of evotree, alone and in pipelines.
-
-    From then on `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take `EvoTreeClassifier`,
-    `ObliqueForestClassifier`, `ObliqueTreeClassifier`, `TAOClassifier` and their regressors.
-    Classifiers have the options ``zipmap``, ``nocl`` and ``output_class_labels`` of all classifiers
-    there; ONNX has maps of shares (``zipmap``) in single precision only. The converted part reads
-    encoded rows, which ``encode`` of an estimator returns.
-
-    Splits are computed in double precision, so that the leaf is that of ``predict`` on rows of the
-    same precision, save where a row lies on a hyperplane to within rounding errors
-    (`export_python`). Probabilities and predicted numbers are of the precision of the input.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If skl2onnx is not installed.
-
-    Notes
-    -----
-    A model has a matrix of nodes times leaves and computes all splits for all rows: good for up to
-    some hundred leaves. A tree of more than 10,000 leaves is refused at conversion, and so are
-    class labels that ONNX cannot return: other than strings, whole numbers and truth values.
-    """
-    skl2onnx = _skl2onnx()
-    shapes = import_module("skl2onnx.common.shape_calculator")
-    options = {
-        "zipmap": [True, False, "columns"],
-        "nocl": [True, False],
-        "output_class_labels": [True, False],
-    }
-    for kind in _estimators():
-        if hasattr(kind, "predict_proba"):
-            skl2onnx.update_registered_converter(
-                kind,
-                "EvotreeClassifier",
-                shapes.calculate_linear_classifier_output_shapes,
-                _convert_classifier,
-                options=options,
-            )
-        else:
-            skl2onnx.update_registered_converter(
-                kind, "EvotreeRegressor", _shape_regressor, _convert_regressor
-            )
-
-
-def to_onnx(model: Any, target_opset: int | None = None) -> Any:
-    """Return a fitted estimator as an ONNX model in double precision.
+def to_onnx(model: Any) -> Any:
+    """Return a fitted estimator, or a tree, as an ONNX model in double precision.
 
     Its input is ``X``, encoded rows of shape (n_samples, n_features), as ``model.encode`` returns
     them: it computes bends such as ``age above 52``, but neither fills in what is missing nor
     knows categories. The outputs of a classifier are
     ``label`` of shape (n_samples,), strings or 64-bit whole numbers, and ``probabilities`` of shape
-    (n_samples, n_classes); that of a regressor is ``variable`` of shape (n_samples, 1). Precision
-    and limits are those of `register_onnx`, which serves pipelines and single precision.
+    (n_samples, n_classes); that of a regressor is ``variable`` of shape (n_samples, n_outputs). The
+    leaf is that of ``predict``, save where a row lies on a hyperplane to within rounding errors
+    (`export_python`).
 
     Parameters
     ----------
-    model : EvoTree, ObliqueForest, ObliqueTree or TAO classifier or regressor
-        The estimator, fitted; or a model of one that `load_model` has read.
-    target_opset : int, optional
-        Version of ONNX's operators, at least 13; by default the newest that skl2onnx knows.
+    model : fitted estimator of a tree or forest, or ObliqueTree
+        The model; or one that `load_model` has read.
 
     Returns
     -------
     onnx.ModelProto
         ``model.SerializeToString()`` is what a file holds.
 
+    Raises
+    ------
+    ModuleNotFoundError
+        If onnx is not installed.
+    ValueError
+        If a tree has more than 10,000 leaves, or classes are others than strings, whole numbers and
+        truth values.
+
+    Notes
+    -----
+    The model has a matrix of nodes times leaves and computes all splits for all rows: good for up
+    to some hundred leaves.
     """
-    skl2onnx = _skl2onnx()
-    if hasattr(model, "members"):
-        model = _estimator_of(model)
-    if type(model) not in _estimators() or not _trees_of(model):
-        raise ValueError(
-            f"model={model!r}: allowed is a fitted one of "
-            f"{', '.join(kind.__name__ for kind in _estimators())}."
-        )
-    if target_opset is not None and target_opset < 13:
-        raise ValueError(
-            f"target_opset={target_opset!r}: allowed are versions from 13."
-        )
-    register_onnx()
-    fitted = model.fitted_
-    n_features = len(fitted.schema.read_by_code)
-    types = import_module("skl2onnx.common.data_types")
-    made = skl2onnx.to_onnx(
-        model,
-        initial_types=[("X", types.DoubleTensorType([None, n_features]))],
-        options={id(model): {"zipmap": False}}
-        if hasattr(model, "predict_proba")
-        else None,
-        target_opset=target_opset,
+    graph = _Graph(_onnx())
+    members = members_of(model)
+    fitted = members[0]
+    rows = _bent(graph, "X", fitted.schema)
+    if fitted.classes is None:
+        values = _mean(graph, rows, [one.tree for one in members])
+        graph.put_out(values, "variable", fitted.tree.values.shape[1])
+    else:
+        labels = _labels_of(fitted)
+        label, shares = _classified(graph, rows, members, labels, is_forest(model))
+        graph.put_out(label, "label", None, labels.dtype)
+        graph.put_out(shares, "probabilities", len(labels))
+    return graph.model(
+        len(fitted.schema.read_by_code), ONE_WAY if fitted.shares_rows else ""
     )
-    if fitted.shares_rows:
-        made.doc_string = ONE_WAY
-    return made
 
 
-def _skl2onnx() -> Any:
-    """Import skl2onnx, or say how to install it."""
+def _onnx() -> Any:
+    """Import onnx, or say how to install it."""
     try:
-        return import_module("skl2onnx")
+        return import_module("onnx")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"ONNX models need {error.name}: pip install '{DISTRIBUTION}[onnx]'",
@@ -134,84 +88,50 @@ def _skl2onnx() -> Any:
         ) from error
 
 
-def _estimators() -> tuple[type, ...]:
-    """Return the estimators of trees; importing them takes a while."""
-    from evotree import estimators
-
-    return tuple(
-        getattr(estimators, kind + task)
-        for kind in ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest")
-        for task in ("Classifier", "Regressor")
-    )
-
-
-def _estimator_of(model: Any) -> Any:
-    """Return an estimator with the fitted attributes that a model of a file has."""
-    kinds = {kind.__name__: kind for kind in _estimators()}
-    task = "Regressor" if model.classes is None else "Classifier"
-    members = [kinds[f"ObliqueTree{task}"]() for _ in model.members]
-    for member, fitted in zip(members, model.members, strict=True):
-        member.fitted_ = fitted
-    if len(members) == 1:
-        return members[0]
-    forest = kinds[f"ObliqueForest{task}"]()
-    forest.estimators_ = members
-    return forest
-
-
-def _trees_of(model: Any) -> list[ObliqueTree]:
-    """Return the trees of an estimator; none where it is not fitted."""
-    if is_forest(model):
-        return list(model.trees_)
-    return [model.tree_] if hasattr(model, "fitted_") else []
-
-
-def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    """Write the nodes of a classifier: labels, picked by leaf or by vote, and probabilities."""
-    model = operator.raw_operator
-    graph = _Graph(scope, container)
-    rows = _bent(graph, operator.inputs[0].full_name, model)
-    tree = _trees_of(model)[0]
-    classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(
-        scope, model
-    )
-    labels: Any = np.asarray(classes).tolist()
+def _labels_of(fitted: Fitted) -> np.ndarray:
+    """Return the classes as ONNX has them: strings, or whole numbers of 64 bits."""
+    labels = fitted.labels
     if all(isinstance(label, str) for label in labels):
-        labels = np.array([label.encode("utf-8") for label in labels], dtype=object)
-    elif all(
+        return np.array(labels, dtype=object)
+    is_whole = [
         isinstance(label, numbers.Real) and float(label).is_integer()
         for label in labels
-    ):
-        try:
-            labels = np.array([int(label) for label in labels], dtype=np.int64)
-        except OverflowError as error:
-            raise ValueError(
-                f"tree has the class {max(labels)}: ONNX allows whole numbers below 2**63."
-            ) from error
-    else:
+    ]
+    if not all(is_whole):
         raise ValueError(
             f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole "
             "numbers and truth values."
         )
-    sides = None if is_forest(model) else model.fitted_.sides
-    if is_forest(model):
-        shares = _mean(graph, rows, model.trees_)
-        at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
-    else:
-        paths = _Paths(graph, rows, tree)
-        at = paths.reached()
+    try:
+        return np.array([int(label) for label in labels], dtype=np.int64)
+    except OverflowError as error:
+        raise ValueError(
+            f"tree has the class {max(labels)}: ONNX allows whole numbers below 2**63."
+        ) from error
+
+
+def _classified(
+    graph: _Graph,
+    rows: str,
+    members: Sequence[Fitted],
+    labels: np.ndarray,
+    is_vote: bool,
+) -> tuple[str, str]:
+    """Write the nodes of a classifier: labels, picked by leaf or by vote, and probabilities."""
+    tree, sides = members[0].tree, members[0].sides
+    if is_vote or len(members) > 1 or tree.models is not None:
+        shares = _mean(graph, rows, [one.tree for one in members])
         if tree.models is not None:
-            shares = graph.node("Softmax", [_leaf_values(paths, at)], axis=1)
-            at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
-        else:
-            labels = labels[tree.labels[tree.is_leaf]]
-        if tree.models is None and sides is None:
-            shares = _leaf_values(paths, at)
-        elif sides is not None:
-            is_label = np.eye(tree.values.shape[1])[tree.majority[tree.is_leaf]]
-            shares = paths.mix(sides, graph.node("Gather", [is_label, at], axis=0))
-    graph.node("Gather", [labels, at], operator.outputs[0].full_name, axis=0)
-    graph.put_out(shares, operator, 1)
+            shares = graph.node("Softmax", [shares], axis=1)
+        at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
+        return graph.node("Gather", [labels, at], axis=0), shares
+    paths = _Paths(graph, rows, tree)
+    at = paths.reached()
+    label = graph.node("Gather", [labels[tree.labels[tree.is_leaf]], at], axis=0)
+    if sides is None:
+        return label, _leaf_values(paths, at)
+    is_label = np.eye(tree.values.shape[1])[tree.majority[tree.is_leaf]]
+    return label, paths.mix(sides, graph.node("Gather", [is_label, at], axis=0))
 
 
 def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
@@ -220,35 +140,17 @@ def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
     total, *others = [_leaf_values(paths, paths.reached()) for paths in all_paths]
     for other in others:
         total = graph.node("Add", [total, other])
-    return (
-        graph.node("Div", [total, np.array([float(len(trees))])]) if others else total
-    )
+    if not others:
+        return total
+    return graph.node("Div", [total, np.array([float(len(trees))])])
 
 
-def _shape_regressor(operator: Any) -> None:
-    """Say which numbers a regressor returns, a column for each output."""
-    shapes = import_module("skl2onnx.common.shape_calculator")
-    shapes.calculate_linear_regressor_output_shapes(operator)
-    operator.outputs[0].type.shape = [
-        operator.inputs[0].type.shape[0],
-        _trees_of(operator.raw_operator)[0].values.shape[1],
-    ]
-
-
-def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
-    """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
-    graph = _Graph(scope, container)
-    rows = _bent(graph, operator.inputs[0].full_name, operator.raw_operator)
-    graph.put_out(_mean(graph, rows, _trees_of(operator.raw_operator)), operator, 0)
-
-
-def _bent(graph: _Graph, rows: str, model: Any) -> str:
+def _bent(graph: _Graph, rows: str, schema: Schema) -> str:
     """Write the nodes that make all features of those that are no bends."""
-    schema = model.fitted_.schema
     if not schema.bends:
         return rows
     place = {j: at for at, j in enumerate(schema.read_by_code)}
-    made = [graph.node("Cast", [rows], to=graph.types.DOUBLE)]
+    made = [rows]
     for base, bend in schema.bends.values():
         number = graph.node("Gather", [made[0], np.array([place[base]])], axis=1)
         knot = np.array([bend.knot])
@@ -309,7 +211,7 @@ class _Paths:
         is_below = (k < leaves) & (leaves < k + tree.subtree_size[k])
         sides = np.where(leaves < right, 1.0, -1.0)
         self.matrix = np.where(is_below, sides, 0.0).astype(np.float32)
-        self.rows = graph.node("Cast", [rows], to=graph.types.DOUBLE)
+        self.rows = rows
         self.sums = graph.node("MatMul", [self.rows, tree.weights[self.nodes].T])
         self.thresholds = tree.thresholds[self.nodes]
 
@@ -357,34 +259,27 @@ class _Paths:
 class _Graph:
     """Nodes and constants of an ONNX graph, under names of their own."""
 
-    def __init__(self, scope: Any, container: Any) -> None:
-        self.scope, self.container = scope, container
-        self.types = import_module("onnx").TensorProto
+    def __init__(self, onnx: Any) -> None:
+        self.onnx, self.types = onnx, onnx.TensorProto
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.outputs: list[Any] = []
 
-    def node(
-        self,
-        kind: str,
-        inputs: Sequence[Any],
-        output: str | None = None,
-        **options: Any,
-    ) -> str:
+    def node(self, kind: str, inputs: Sequence[Any], **options: Any) -> str:
         """Add an operator over results, by their names, and arrays; return its result's name."""
         names = [
             self.constant(one) if isinstance(one, np.ndarray) else one for one in inputs
         ]
-        operator = self.scope.get_unique_operator_name(kind)
-        output = output or self.scope.get_unique_variable_name(kind.lower())
-        self.container.add_node(kind, names, output, name=operator, **options)
-        return output
+        made = f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(
+            self.onnx.helper.make_node(kind, names, [made], made, **options)
+        )
+        return made
 
     def constant(self, array: np.ndarray) -> str:
         """Add an array, and return its name."""
-        name: str = self.scope.get_unique_variable_name("constant")
-        known = {"f": self.types.FLOAT, "d": self.types.DOUBLE, "O": self.types.STRING}
-        kind = known.get(array.dtype.char, self.types.INT64)
-        self.container.add_initializer(
-            name, kind, list(array.shape), array.ravel().tolist()
-        )
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
     def clip(self, value: str, low: Any, high: Any) -> str:
@@ -396,9 +291,26 @@ class _Graph:
         """Add the sums of rows, as a column, and return the name of the result."""
         return self.node("ReduceSum", [value, np.array([1])], keepdims=1)
 
-    def put_out(self, value: str, operator: Any, at: int) -> None:
-        """Make numbers an output of a model, in the precision of those that come in."""
-        guess = import_module("skl2onnx.common.data_types").guess_proto_type
-        given = guess(operator.inputs[0].type)
-        kind = given if given == self.types.DOUBLE else self.types.FLOAT
-        self.node("Cast", [value], operator.outputs[at].full_name, to=kind)
+    def put_out(
+        self, value: str, name: str, width: int | None, dtype: Any = np.float64
+    ) -> None:
+        """Make a result an output, with so many columns or, by None, without any."""
+        kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        shape = [None] if width is None else [None, width]
+        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
+        self.outputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
+
+    def model(self, n_features: int, note: str) -> Any:
+        """Return the model of all nodes, over rows ``X`` of so many features."""
+        helper = self.onnx.helper
+        rows = helper.make_tensor_value_info("X", self.types.DOUBLE, [None, n_features])
+        return helper.make_model(
+            helper.make_graph(
+                self.nodes, "evotree", [rows], self.outputs, self.constants
+            ),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="evotree",
+            producer_version=__version__,
+            doc_string=note,
+        )

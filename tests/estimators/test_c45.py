@@ -159,7 +159,7 @@ def test_exports_say_that_rows_go_one_way():
         told
         == sharing.classes_[sharing.tree_.labels[sharing.tree_.apply(rows)]].tolist()
     )
-    pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnx")
     assert to_onnx(sharing).doc_string == ONE_WAY and to_onnx(other).doc_string == ""
 
 

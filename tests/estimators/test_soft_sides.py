@@ -218,7 +218,7 @@ def test_slopes_are_finite_where_most_rows_are_beside_the_hyperplane(how, tmp_pa
     frame = pd.DataFrame(X, columns=["x0", "x1"])
     again = load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_proba(frame), found)
-    pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnx")
     np.testing.assert_allclose(run_onnx(to_onnx(model), X)[1], found, atol=1e-9)
 
 

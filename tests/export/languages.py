@@ -210,7 +210,7 @@ def written(function, rows, n):
 
 def onnx(case):
     """Run an ONNX model."""
-    pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnx")
     predicted, *shares = run_onnx(to_onnx(case.estimator), case.rows)
     return Answer(by_position(case, predicted.tolist()), *shares)
 
