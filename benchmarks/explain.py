@@ -12,7 +12,6 @@ from benchmarks.inputs import give_balanced_tree, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import ObliqueTreeClassifier
 from evotree.inspection import counterfactuals, shap_values
-from evotree.inspection.nearest import NORMS
 from evotree.inspection.shapley import MAX_EXACT
 
 DEPTH, N_FEATURES = 4, 20  # 16 leaves
@@ -70,13 +69,10 @@ def run(quick: bool = False) -> Table:
             for row in X[: 1 + n_slow]
         ],
     }
-    for norm in NORMS:
-        seconds[f"counterfactuals, {norm}"] = [
-            milliseconds(
-                lambda row=row, norm=norm: counterfactuals(classifier, row, norm=norm)
-            )
-            for row in X[: 1 + n_calls]
-        ]
+    seconds["counterfactuals"] = [
+        milliseconds(lambda row=row: counterfactuals(classifier, row))
+        for row in X[: 1 + n_calls]
+    ]
     rows: list[dict[str, Cell]] = []
     for name, (_, *times) in seconds.items():  # the first call imports and compiles
         rows.append(

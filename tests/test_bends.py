@@ -482,18 +482,15 @@ def test_counterfactuals_move_columns_and_none_is_nearer(seed, is_regressor):
 
 
 @pytest.mark.parametrize("is_regressor", [False, True])
-def test_counterfactuals_change_few_columns_and_not_features(is_regressor):
+def test_counterfactuals_change_columns_that_may_and_not_features(is_regressor):
     model, rows, targets = bent_model(1, is_regressor)
     for x in rows[:3]:
         for ends in targets:
-            one = counterfactual(model, x, ends, norm="count")
+            free = counterfactual(model, x, ends)
             fixed = counterfactual(model, x, ends, fixed=["a"])
-            assert fixed is None or list(fixed.changes) in ([], ["b"])
-            for c in range(2):
-                line = np.repeat(x[np.newaxis], 201, axis=0)
-                line[:, c] = np.linspace(rows[:, c].min(), rows[:, c].max(), 201)
-                if is_within(model, line, ends).any():
-                    assert one is not None and one.distance == len(one.changes) <= 1
+            if fixed is not None:
+                assert list(fixed.changes) in ([], ["b"])
+                assert free.distance <= fixed.distance + 1e-9
 
 
 @pytest.fixture(scope="module", params=[EvoTreeRegressor, EvoTreeClassifier])

@@ -48,9 +48,8 @@ for name, value in zip(people.columns, values, strict=True):
 # change.
 
 other = "slow" if model.predict(person)[0] == "fast" else "fast"
-for norm in ("l1", "count"):
-    nearest = counterfactuals(model, person, target=other, norm=norm, fixed=["age"])[0]
-    for name, (before, after) in nearest.changes.items():
-        print(f"{norm:<6} {name}: {before:.4g} -> {after:.4g}")
+nearest = counterfactuals(model, person, target=other, fixed=["age"])[0]
+for name, (before, after) in nearest.changes.items():
+    print(f"{name}: {before:.4g} -> {after:.4g}")
 
 # sphinx_gallery_thumbnail_number = 1

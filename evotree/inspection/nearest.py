@@ -14,7 +14,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import compress
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -59,13 +58,8 @@ _FARTHEST = 1e4  # spreads that a column without bounds may change by, if it ben
 
 _WHOLE = 1e-6  # what is nearer to a whole number is one
 _SUM_SLACK = 1e-9
-_MAX_PROGRAMS = 200
 _PROGRAM_LIMITS = {"mip_rel_gap": 0.0, "node_limit": 10_000, "time_limit": 60.0}
 _SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
-_TOO_LONG = (
-    "the nearest point takes too many programs to be found: fix columns (fixed), narrow bounds, "
-    "leave out integers, or take another norm."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,165 +72,74 @@ class Steps:
     upper: np.ndarray
     prices: np.ndarray  # what a part of length 1 costs, above 0
     is_whole: np.ndarray
-    column: np.ndarray  # the group that each part belongs to: 0, 1, ...
-    # What it costs that some part of a group is not 0, above 0.
-    column_prices: np.ndarray
 
 
-def shortest_l1(steps: Steps) -> np.ndarray | None:
-    """Return the step with the smallest sum of prices times lengths."""
-    solution = _Program(steps).solve(np.tile(steps.prices, 2))
-    if solution is None:
+def shortest(steps: Steps) -> np.ndarray | None:
+    """Return the step with the smallest sum of prices times lengths, or None if there is none."""
+    # Parts upwards, and parts downwards.
+    low = np.maximum([steps.lower, -steps.upper], 0.0).ravel()
+    high = np.maximum([steps.upper, -steps.lower], 0.0).ravel()
+    whole = np.tile(steps.is_whole, 2)
+    # HiGHS misses optima where bounds of whole variables are not whole.
+    low = np.where(whole, np.ceil(low - _WHOLE), low)
+    high = np.where(whole, np.floor(high + _WHOLE), high)
+    if (low > high).any():
+        return None
+    A = np.hstack([steps.A, -steps.A])
+    # Programs whose parts are all pinned make HiGHS fail.
+    is_free = low < high
+    solution = np.where(is_free, 0.0, low)
+    limits = steps.b - A @ solution
+    if is_free.any():
+        solved = _solve(
+            np.tile(steps.prices, 2)[is_free],
+            whole[is_free],
+            Bounds(low[is_free], high[is_free]),
+            LinearConstraint(A[:, is_free], -np.inf, limits) if len(limits) else (),
+        )
+        if solved is None:
+            return None
+        solution[is_free] = solved
+    elif (limits < -_SUM_SLACK).any():
         return None
     up, down = solution.reshape(2, -1)
     return np.where(steps.is_whole, np.round(up - down), up - down)
 
 
-def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
-    """Return the shortest step that changes the cheapest columns, of a cost below `below`."""
-    n_columns, prices = len(steps.column_prices), np.tile(steps.prices, 2)
-    is_of = np.tile(steps.column, 2)[:, np.newaxis] == np.arange(n_columns)
-    program = _Program(steps, np.ones(n_columns), are_whole=True)
-    # A part is 0 where its column is not changed.
-    program.add(
-        np.hstack(
-            [np.eye(len(prices)), -program.high[: len(prices), np.newaxis] * is_of]
-        ),
-        0,
+def _solve(
+    cost: np.ndarray, whole: np.ndarray, bounds: Bounds, constraints: Any
+) -> np.ndarray | None:
+    """Return the cheapest variables within bounds and constraints, or None."""
+    # Presolving fails on some programs with narrow margins.
+    for presolve in (True, False):
+        result = milp(
+            cost,
+            integrality=whole,
+            bounds=bounds,
+            constraints=constraints,
+            options=_PROGRAM_LIMITS | {"presolve": presolve},
+        )
+        if result.status == 1:
+            break
+        if result.status in _SOLVED:
+            return result.x
+    raise ValueError(
+        "the nearest point takes too long to be found: fix columns (fixed), narrow bounds, or "
+        "leave out integers."
     )
-    cost = np.append(0.0 * prices, steps.column_prices)
-    slack = 1e-4 * float(steps.column_prices.min(initial=np.inf))
-    for _ in range(_MAX_PROGRAMS):
-        cheapest = program.solve(cost, cost, below)
-        if cheapest is None or (least := float(cost @ np.round(cheapest))) >= below:
-            return None
-        nearest = program.solve(
-            np.append(prices, np.zeros(n_columns)), cost, least + slack
-        )
-        solution = cheapest if nearest is None else nearest
-        is_changed = np.round(solution[len(prices) :]).astype(bool)
-        # Parts of other columns are 0 to within a tolerance: now to the last digit.
-        lower, upper = np.where(
-            is_changed[steps.column], [steps.lower, steps.upper], 0.0
-        )
-        step = shortest_l1(replace(steps, lower=lower, upper=upper))
-        if step is not None:
-            return step
-        program.add(-np.append(0.0 * prices, ~is_changed)[np.newaxis], -1.0)
-    raise ValueError(_TOO_LONG)
 
 
-NORMS = ("l1", "count")
-"""What may be small: the sum of the changes, or the number of columns that change."""
-
-
-def length_of(step: np.ndarray, steps: Steps, norm: str) -> float:
-    """Return how long a step is."""
-    if norm == "count":
-        return float(steps.column_prices[np.unique(steps.column[step != 0.0])].sum())
-    return float(np.abs(steps.prices * step).sum())
-
-
-def least_length(steps: Steps, norm: str) -> float:
+def least_length(steps: Steps) -> float:
     """Return a length that no allowed step is below, by each bound and constraint alone."""
     A, least = steps.A, np.where(steps.A > 0.0, steps.lower, steps.upper)
     sums = np.multiply(A, least, out=np.zeros_like(A), where=A != 0.0).sum(axis=1)
     if (steps.lower > steps.upper).any() or (sums > steps.b + _SUM_SLACK).any():
         return np.inf
     broken = steps.b < 0.0
-    if not broken.any():
-        return 0.0
-    A, needed = steps.A[broken], -steps.b[broken]
-    if norm == "count":
-        return max(map(partial(_cheapest_columns, steps), A, needed))
-    return float((needed / (np.abs(A) / steps.prices).max(axis=1)).max())
-
-
-def _cheapest_columns(steps: Steps, row: np.ndarray, needed: float) -> float:
-    """Return what columns cost at least, the last in part, that lower a sum by what is needed."""
-    prices = steps.column_prices
-    ends = np.stack([steps.lower, steps.upper])
-    ends = np.multiply(ends, row, out=np.zeros_like(ends), where=row != 0.0)
-    gains = np.bincount(steps.column, np.maximum(-ends.min(axis=0), 0.0), len(prices))
-    order = np.argsort(-gains / prices, kind="stable")
-    if not np.isfinite(gains).all():
-        return float(prices.min())
-    least = float(
-        np.interp(
-            needed - _SUM_SLACK,
-            np.append(0.0, np.cumsum(gains[order])),
-            np.append(0.0, np.cumsum(prices[order])),
-        )
+    needed = -steps.b[broken] / (np.abs(A[broken]) / steps.prices).max(
+        axis=1, initial=0.0
     )
-    is_equal = (prices == prices[0]).all()
-    return float(prices[0] * np.ceil(least / prices[0] - _WHOLE)) if is_equal else least
-
-
-class _Program:
-    """Steps as differences of parts that are not negative, and further variables beside them."""
-
-    def __init__(
-        self, steps: Steps, high: np.ndarray | tuple = (), are_whole: bool = False
-    ) -> None:
-        # Parts upwards, parts downwards, and the further ones.
-        self.low = np.concatenate(
-            [
-                np.maximum(steps.lower, 0.0),
-                np.maximum(-steps.upper, 0.0),
-                np.zeros(len(high)),
-            ]
-        )
-        self.high = np.concatenate(
-            [np.maximum(steps.upper, 0.0), np.maximum(-steps.lower, 0.0), high]
-        )
-        self.whole = np.append(
-            np.tile(steps.is_whole, 2), np.full(len(high), are_whole)
-        )
-        # HiGHS misses optima where bounds of whole variables are not whole.
-        self.low = np.where(self.whole, np.ceil(self.low - _WHOLE), self.low)
-        self.high = np.where(self.whole, np.floor(self.high + _WHOLE), self.high)
-        self.A = np.hstack([steps.A, -steps.A, np.zeros((len(steps.A), len(high)))])
-        self.b = steps.b
-
-    def add(self, rows: np.ndarray, limits: np.ndarray | float) -> None:
-        """Add rows that do not exceed their limits."""
-        self.A = np.vstack([self.A, rows])
-        self.b = np.append(self.b, np.broadcast_to(limits, len(rows)))
-
-    def solve(
-        self, cost: np.ndarray, row: np.ndarray | None = None, limit: float = np.inf
-    ) -> np.ndarray | None:
-        """Return the cheapest variables that keep all rows and perhaps one more, or None."""
-        if (self.low > self.high).any():
-            return None
-        A, b = self.A, self.b
-        if row is not None and np.isfinite(limit):
-            A, b = np.vstack([A, row]), np.append(b, limit)
-        # Programs whose parts are all pinned make HiGHS fail.
-        is_free = self.low < self.high
-        solution = np.where(is_free, 0.0, self.low)
-        limits = b - A @ solution
-        if not is_free.any():
-            return solution if (limits >= -_SUM_SLACK).all() else None
-        # Presolving fails on some programs with narrow margins.
-        for presolve in (True, False):
-            result = milp(
-                cost[is_free],
-                integrality=self.whole[is_free],
-                bounds=Bounds(self.low[is_free], self.high[is_free]),
-                constraints=LinearConstraint(A[:, is_free], -np.inf, limits)
-                if len(b)
-                else (),
-                options=_PROGRAM_LIMITS | {"presolve": presolve},
-            )
-            if result.status == 1:
-                break
-            if result.status in _SOLVED:
-                if result.x is None:
-                    return None
-                solution[is_free] = result.x
-                return solution
-        raise ValueError(_TOO_LONG)
+    return float(needed.max(initial=0.0))
 
 
 # ---- what may change, and the leaves that are asked for ------------------------------------------
@@ -492,8 +395,6 @@ class Space:
             upper=((self.upper - self.x) / self.unit)[features],
             prices=self.prices[features],
             is_whole=self.is_whole[features],
-            column=np.searchsorted(matters, self.column_of[features]),
-            column_prices=self.limits.costs[matters],
         )
         place = {j: at for at, j in enumerate(features.tolist())}
         for base in sorted({self.bends[j][0] for j in place if j in self.bends}):
@@ -545,8 +446,6 @@ class Space:
             upper=np.append(steps.upper, 1.0 - on),
             prices=np.append(steps.prices, np.full(m, _FREE)),
             is_whole=np.append(steps.is_whole, np.ones(m, dtype=bool)),
-            column=np.append(steps.column, np.full(m, steps.column[place[base]])),
-            column_prices=steps.column_prices,
         )
 
     def _ends(self, base: int, bends: Sequence[Bend]) -> np.ndarray:
@@ -621,31 +520,28 @@ class Space:
 
 
 def nearest_points(
-    space: Space, goals: Sequence[Goal], norm: str, n_points: int = 1
+    space: Space, goals: Sequence[Goal], n_points: int = 1
 ) -> list[LeafPoint]:
     """Return the nearest points of the leaves that predict what is asked for, the nearest first."""
     candidates = []
     for number, goal in enumerate(goals):
         for leaf in goal.leaves.tolist():
             program = space.steps(leaf, goal, MARGINS[0])
-            least = np.inf if program is None else least_length(program[1], norm)
+            least = np.inf if program is None else least_length(program[1])
             if np.isfinite(least):
                 candidates.append((least, leaf, number))
     points: list[LeafPoint] = []
     for least, leaf, number in sorted(candidates):
-        farthest = points[-1][0] if len(points) == n_points else np.inf
-        if least >= farthest:
+        if len(points) == n_points and least >= points[-1][0]:
             break
-        nearest = _nearest_of_leaf(space, leaf, goals[number], norm, farthest)
+        nearest = _nearest_of_leaf(space, leaf, goals[number])
         if nearest is not None:
             points = sorted([*points, nearest], key=lambda point: point[0])[:n_points]
     return points
 
 
-def _nearest_of_leaf(
-    space: Space, leaf: int, goal: Goal, norm: str, below: float
-) -> LeafPoint | None:
-    """Return the nearest point of a leaf, below a distance, that the tree itself takes there."""
+def _nearest_of_leaf(space: Space, leaf: int, goal: Goal) -> LeafPoint | None:
+    """Return the nearest point of a leaf that the tree itself takes there."""
     distance = None
     for margin in MARGINS:
         for _ in range(_MAX_REFINEMENTS):
@@ -653,13 +549,7 @@ def _nearest_of_leaf(
             if program is None:
                 return None
             features, steps = program
-            if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
-                names = {space.schema.names[c] for c in space.column_of[features]}
-                raise ValueError(
-                    "norm='count' needs finite bounds: allowed are plausible=True, and bounds for "
-                    f"the columns {sorted(names)}."
-                )
-            found = fewest(steps, below) if norm == "count" else shortest_l1(steps)
+            found = shortest(steps)
             if found is None:
                 break
             step = found[: len(features)]
@@ -670,9 +560,8 @@ def _nearest_of_leaf(
                 break
         if found is None:
             break
-        of_columns = np.where(space.is_bend[features], 0.0, step)
-        of_columns = np.pad(of_columns, (0, len(found) - len(features)))
-        distance = length_of(of_columns, steps, norm)
+        prices = np.where(space.is_bend, 0.0, space.prices)[features]
+        distance = float(np.abs(prices * step).sum())
         if _keeps(space.tree, point, leaf, goal):
             return distance, leaf, point
     if distance is not None:
@@ -707,7 +596,7 @@ def explain_failure(
     if enough := [
         name
         for name, other in limits.relaxed(schema.names)
-        if nearest_points(space_of(other), goals, "l1")
+        if nearest_points(space_of(other), goals)
     ]:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
@@ -776,7 +665,6 @@ def counterfactuals(
     x: Any,
     target: Any = None,
     *,
-    norm: str = "l1",
     costs: Any = None,
     bounds: Any = None,
     integers: Any = None,
@@ -805,10 +693,6 @@ def counterfactuals(
     target : class label, tuple of two float or None, default=None
         The class that the point is to have, None for any but that of `x`; for regression the
         interval ``(low, high)`` that its prediction is to be in.
-    norm : {"l1", "count"}, default="l1"
-        What is to be small: the sum of the distances of the features, or the number of columns
-        that change, each times its cost; of points with the same number the nearest by
-        ``"l1"`` is taken.
     costs : mapping or sequence of float, optional
         Factors above 0, by names or positions of columns, or one for each column.
     bounds : mapping, optional
@@ -830,8 +714,6 @@ def counterfactuals(
         With the row, as `predict` takes it, and its cells that changed.
     """
     check_model("model", model)
-    if norm not in NORMS:
-        raise ValueError(f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}.")
     check_whole("n_points", n_points, 1)
     row = _one_row(x)
     point = model.encode(row, bends=True)[0].astype(np.float64)
@@ -857,7 +739,7 @@ def counterfactuals(
         limits = replace(limits, fixed=limits.fixed | is_missing)
         return Space(tree, training, fitted.schema, point, limits)
 
-    found = nearest_points(space_of(limits), goals, norm, n_points)
+    found = nearest_points(space_of(limits), goals, n_points)
     if not found:
         raise ValueError(
             f"target={target!r}: no point within the constraints; "

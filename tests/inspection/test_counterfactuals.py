@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from evotree.fitted import summarize
 from evotree.inspection import counterfactuals, nearest
-from evotree.inspection.nearest import Steps, fewest, shortest_l1
+from evotree.inspection.nearest import Steps, shortest
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tables.columns import encode
 from tests.random_trees import CLASSES, estimator_of, grid, random_tree
 
-NORMS = ["l1", "count"]
 SIDES = range(5)
 COLUMNS = (
     NumericColumn("size", 1.0),
@@ -26,12 +25,9 @@ COLUMNS = (
 )
 
 
-def lengths(points, x, spread, costs, column_of, norm):
+def lengths(points, x, spread, costs, column_of):
     """Return how far points are from a row."""
     factors = np.asarray(costs, dtype=float)
-    if norm == "count":
-        of_column = column_of[:, None] == np.arange(len(factors))
-        return (((points != x) @ of_column) > 0) @ factors
     return (np.abs(points - x) / spread * factors[column_of]).sum(axis=1)
 
 
@@ -47,18 +43,18 @@ def found_or_none(model, x, target, **limits):
 # A leaf without a whole point inside is left out.
 @pytest.mark.filterwarnings("ignore:leaf .* is left out")
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(NORMS), st.booleans())
-def test_whole_points_are_the_nearest_of_all(seed, norm, lines):
+@given(st.integers(0, 10**6), st.booleans())
+def test_whole_points_are_the_nearest_of_all(seed, lines):
     random = np.random.default_rng(seed)
     points = grid(SIDES, SIDES, SIDES).astype(float)
     model = estimator_of(random_tree(random, 3, lines=lines), points)
     x, costs = points[random.integers(len(points))], random.choice([0.5, 1.0, 3.0], 3)
-    limits = {"norm": norm, "integers": [0, 1, 2], "costs": costs}
+    limits = {"integers": [0, 1, 2], "costs": costs}
     free = np.ones(len(points), dtype=bool)
     if random.random() < 0.5:
         limits |= {"fixed": ["x0"], "bounds": {"x1": (1, None)}}
         free = (points[:, 0] == x[0]) & (points[:, 1] >= 1)
-    away = lengths(points, x, model.tree_.spread, costs, np.arange(3), norm)
+    away = lengths(points, x, model.tree_.spread, costs, np.arange(3))
     target = (0.25, 2.0) if lines else CLASSES[random.integers(3)]
     low, high = target if lines else (target, target)
     wanted = (model.predict(points) >= low) & (model.predict(points) <= high)
@@ -72,10 +68,9 @@ def test_whole_points_are_the_nearest_of_all(seed, norm, lines):
     assert len(at) == 1 and (wanted & free)[at[0]]
 
 
-@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("lines", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
+def test_no_point_of_a_dense_grid_is_nearer(seed, lines):
     random = np.random.default_rng(seed)
     points = grid(np.linspace(0, 4, 101), np.linspace(0, 4, 101))
     tree = random_tree(random, 2, lines=lines)
@@ -86,19 +81,17 @@ def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
     predicted = model.predict(points)
     targets = [(-1.0, 0.5), (1.5, np.inf)] if lines else CLASSES
     for x in random.uniform(0.0, 4.0, (4, 2)):
-        away = lengths(points, x, tree.spread, [1.0, 1.0], np.arange(2), norm)
+        away = lengths(points, x, tree.spread, [1.0, 1.0], np.arange(2))
         for target in targets:
             low, high = target if lines else (target, target)
             wanted = (predicted >= low) & (predicted <= high)
-            one = found_or_none(model, x, target, norm=norm)
+            one = found_or_none(model, x, target)
             if one is None:
                 assert not wanted.any()
                 continue
             assert low <= model.predict(one.row)[0] <= high
             assert model.apply(one.row)[0] == one.leaf
-            own = lengths(one.point[None], x, tree.spread, [1, 1], np.arange(2), norm)[
-                0
-            ]
+            own = lengths(one.point[None], x, tree.spread, [1, 1], np.arange(2))[0]
             np.testing.assert_allclose(one.distance, own)
             assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
 
@@ -131,7 +124,7 @@ def test_the_nearest_point_by_scores_is_that_of_a_dense_grid(
         ends = rows.min(axis=0), rows.max(axis=0)
         allowed = ((points >= ends[0]) & (points <= ends[1])).all(axis=1)
     for x in rows[:4]:
-        away = lengths(points, x, tree.spread, [1.0, 1.0], np.arange(2), "l1")
+        away = lengths(points, x, tree.spread, [1.0, 1.0], np.arange(2))
         for target in model.classes_:
             wanted = (predicted == target) & allowed
             one = found_or_none(model, x, target, plausible=plausible)
@@ -152,9 +145,8 @@ def rows_of_table():
     return pd.DataFrame(rows, columns=[column.name for column in COLUMNS])
 
 
-@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("seed", range(4))
-def test_categories_stay_valid_and_missing_cells_missing(seed, norm):
+def test_categories_stay_valid_and_missing_cells_missing(seed):
     random, table = np.random.default_rng(seed), rows_of_table()
     encoded = encode(COLUMNS, table)
     model = estimator_of(random_tree(random, encoded.shape[1]), encoded, COLUMNS)
@@ -162,13 +154,11 @@ def test_categories_stay_valid_and_missing_cells_missing(seed, norm):
     predicted = model.predict(table)
     for at in random.integers(0, len(table), 4):
         x = table.iloc[[at]]
-        away = lengths(
-            encoded, encoded[at], model.tree_.spread, np.ones(4), column_of, norm
-        )
+        away = lengths(encoded, encoded[at], model.tree_.spread, np.ones(4), column_of)
         missing = table.age.isna() == table.age.isna()[at]
         for target in CLASSES:
             wanted = (predicted == target) & missing
-            one = found_or_none(model, x, target, norm=norm, integers=["size", "age"])
+            one = found_or_none(model, x, target, integers=["size", "age"])
             if one is None:
                 assert not wanted.any()
                 continue
@@ -195,10 +185,9 @@ def test_a_row_that_is_so_already_stays_as_it_is():
     points = grid(SIDES, SIDES).astype(float)
     model = estimator_of(random_tree(np.random.default_rng(0), 2), points)
     for x in points:  # many lie on a hyperplane
-        for norm in NORMS:
-            one = counterfactuals(model, x, model.predict(x[None])[0], norm=norm)[0]
-            assert (one.distance, one.changes) == (0.0, {})
-            np.testing.assert_array_equal(one.row, x[None])
+        one = counterfactuals(model, x, model.predict(x[None])[0])[0]
+        assert (one.distance, one.changes) == (0.0, {})
+        np.testing.assert_array_equal(one.row, x[None])
 
 
 def test_missing_cells_stay_as_they_are_where_none_was_in_training():
@@ -206,10 +195,9 @@ def test_missing_cells_stay_as_they_are_where_none_was_in_training():
     model = stump(points, [1.0, 1.0], 3.5)
     schema = Schema((NumericColumn("x0", 0.5), NumericColumn("x1", 0.0)))
     model.fitted_ = replace(model.fitted_, schema=schema)
-    for norm in NORMS:
-        one = counterfactuals(model, [np.nan, 1.0], "b", norm=norm, integers=["x0"])[0]
-        assert set(one.changes) == {"x1"} and one.point[0] == 0.5
-        assert np.isnan(one.row[0, 0]) and model.predict(one.row)[0] == "b"
+    one = counterfactuals(model, [np.nan, 1.0], "b", integers=["x0"])[0]
+    assert set(one.changes) == {"x1"} and one.point[0] == 0.5
+    assert np.isnan(one.row[0, 0]) and model.predict(one.row)[0] == "b"
     model.tree_.weights[0] = [1.0, 0.0]
     with pytest.raises(ValueError, match="missing cells that stay so"):
         counterfactuals(model, [np.nan, 1.0], "b")
@@ -220,11 +208,10 @@ def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
     signs, ones = np.tile([[1.0], [-1.0]], (2, 1)), np.ones(30)
     A = np.repeat(rng.integers(1, 100, (2, 30)).astype(float), 2, axis=0) * signs
     b = 701.0 * signs[:, 0]
-    steps = Steps(A, b, 0 * ones, ones, ones, ones > 0, np.arange(30), ones)
+    steps = Steps(A, b, 0 * ones, ones, ones, ones > 0)
     monkeypatch.setitem(nearest._PROGRAM_LIMITS, "node_limit", 10)
-    for search in (shortest_l1, fewest):
-        with pytest.raises(ValueError, match=r"too many programs.*fixed.*another norm"):
-            search(steps)
+    with pytest.raises(ValueError, match=r"takes too long.*fixed.*integers"):
+        shortest(steps)
 
 
 def test_a_leaf_that_rounding_leaves_out_is_named():
@@ -284,7 +271,6 @@ def test_the_message_says_what_forbids_a_point(weight, threshold, limits, messag
     ("limits", "message"),
     [
         ({"target": "d"}, "target='d': allowed are"),
-        ({"norm": "l3"}, "norm='l3': allowed are 'l1', 'count'"),
         ({"costs": {"x0": 0.0}}, "finite numbers above 0"),
         ({"costs": [1.0]}, r"costs has the shape \(1,\)"),
         ({"costs": 2.0}, r"costs has the shape \(\)"),
@@ -295,7 +281,6 @@ def test_the_message_says_what_forbids_a_point(weight, threshold, limits, messag
         ({"fixed": [2]}, "fixed names 2: allowed are positions from 0 to 1"),
         ({"integers": ["x1"]}, "the row has 1.5 there"),
         ({"n_points": 0}, "n_points=0"),
-        ({"norm": "count", "plausible": False}, "needs finite bounds"),
     ],
 )
 def test_bad_input_is_refused(limits, message):
