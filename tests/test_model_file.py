@@ -11,14 +11,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier
-from evotree.export import to_onnx, tree_to_dict
 from evotree.fitted import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
-from evotree.plain import training_rows_to_dict
+from evotree.plain import training_rows_to_dict, tree_to_dict
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
 from tests import made_up
-from tests.export.languages import run_onnx
 from tests.exported import assert_same, stump
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
@@ -155,17 +153,6 @@ def test_tables_may_lack_columns_that_no_tree_asks_for(make):
     for name in model.used_columns:
         with pytest.raises(ValueError, match=f"lack 1 of .* columns .*: '{name}'"):
             model.predict(FRAME.drop(columns=name))
-
-
-@pytest.mark.parametrize("make", KINDS)
-def test_a_model_becomes_an_onnx_model(make):
-    pytest.importorskip("onnx")
-    model = make()
-    *labels, shares = run_onnx(to_onnx(model), model.encode(FRAME))
-    np.testing.assert_allclose(shares, model.predict_proba(FRAME), atol=1e-12)
-    assert bool(labels) == (model.classes is not None)
-    if labels:
-        assert labels[0].tolist() == model.predict(FRAME).tolist()
 
 
 def test_columns_of_models_in_leaves_are_asked_for():
