@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,14 +11,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier
-from evotree.export import to_onnx, tree_to_dict
 from evotree.fitted import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
-from evotree.plain import training_rows_to_dict
+from evotree.plain import training_rows_to_dict, tree_to_dict
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
 from tests import made_up
-from tests.export.languages import run_onnx
 from tests.exported import assert_same, stump
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
@@ -33,6 +32,7 @@ def make_model(classes=None):
         "species",
         (made_up.fitted(tree, columns, classes or ["ja", "nö"]),),
         training={"rows": 10, "accuracy": 0.9, "base_rate": 0.5, "generations": 3}
+        | {"hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0}}
         | {"seconds": {"evolving": 1.5}, "stop_reason": "patience"},
     )
 
@@ -60,7 +60,7 @@ def make_model_of_numbers():
     tree = stump([1.0 / 3.0, 0.0, -2.0]).predicting(
         np.array([[0.25], [-1.0], [1.0 / 3.0]])
     )
-    training = {"rows": 9, "r2": 0.5, "rmse": 1.25}
+    training = {"rows": 9, "r2": 0.5, "rmse": 1.25, "others": {"the mean": [-0.1, 2.0]}}
     model = changed(make_model(), tree=tree, classes=None)
     return replace(model, training=training)
 
@@ -72,6 +72,7 @@ def make_forest():
     return replace(model, members=(one, other, one), training={})
 
 
+C45 = partial(ObliqueTreeClassifier.from_preset, "C4.5")
 KINDS = [
     make_model,
     make_soft_model,
@@ -119,7 +120,7 @@ def test_models_say_what_they_know(tmp_path):
         pd.testing.assert_frame_equal(table, wanted)
     with pytest.raises(ValueError, match="knows nothing of its training rows"):
         model.explain(FRAME)
-    said = "training   R² 0.5000, RMSE 1.25 on 9 rows"
+    said = "training   R² 0.5000, RMSE 1.25 on 9 rows\n           the mean: R² -0.1000, RMSE 2"
     assert said in make_model_of_numbers().summary()
     assert (
         "accuracy 0.9000 on 10 rows (always the most frequent class: 0.5"
@@ -152,17 +153,6 @@ def test_tables_may_lack_columns_that_no_tree_asks_for(make):
     for name in model.used_columns:
         with pytest.raises(ValueError, match=f"lack 1 of .* columns .*: '{name}'"):
             model.predict(FRAME.drop(columns=name))
-
-
-@pytest.mark.parametrize("make", KINDS)
-def test_a_model_becomes_an_onnx_model(make):
-    pytest.importorskip("onnx")
-    model = make()
-    *labels, shares = run_onnx(to_onnx(model), model.encode(FRAME))
-    np.testing.assert_allclose(shares, model.predict_proba(FRAME), atol=1e-12)
-    assert bool(labels) == (model.classes is not None)
-    if labels:
-        assert labels[0].tolist() == model.predict(FRAME).tolist()
 
 
 def test_columns_of_models_in_leaves_are_asked_for():
@@ -213,11 +203,15 @@ def test_a_fitted_estimator_is_kept(tmp_path):
     )
 
 
-def test_what_no_file_can_keep_is_named(tmp_path):
-    model = DummyClassifier()
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [(DummyClassifier(), "is a DummyClassifier"), (C45(), "go both ways")],
+    ids=["other", "C4.5"],
+)
+def test_what_no_file_can_keep_is_named(tmp_path, model, named):
     with pytest.raises(NotFittedError):
         save_model(tmp_path / "m.json", model)
-    with pytest.raises(ValueError, match="is a DummyClassifier"):
+    with pytest.raises(ValueError, match=named):
         save_model(tmp_path / "m.json", model.fit([[0.0], [1.0]] * 9, [0, 1] * 9))
     assert not [*tmp_path.iterdir()]
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree import load_model, save_model
+from evotree import save_model
 from evotree.cli.main import main
-from tests.kinds import LABELS, classes_of, expected, kind_of, one_output, rows, slopes
+from tests.kinds import expected, kind_of, one_output, rows
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -45,26 +45,4 @@ def test_commands_of_models(name, tmp_path, capsys):
         assert run("export", model, "--to", form)[0]
     run("report", model, "--data", data, "--out", tmp_path / "page.html")
     assert "</html>" in (tmp_path / "page.html").read_text("utf-8")
-    plt.close("all")
-
-
-@pytest.mark.parametrize(
-    "labels",
-    ["truth values", None],
-)
-def test_the_command_that_fits(labels, tmp_path, capsys):
-    X = rows()
-    target = slopes(X) if labels is None else classes_of(X, LABELS[labels])
-    X.assign(target=target).to_csv(tmp_path / "data.csv", index=False)
-    out = tmp_path / "model.json"
-    command = ["fit", tmp_path / "data.csv", "--target", "target", "--out", out]
-    command += ["--max-generations", 2, "--population-size", 12, "--test-size", 0.3]
-    command += ["--size-penalty", 0.001, "--term-penalty", 0.001]
-    command += ["--plots", tmp_path / "plots", "--report", tmp_path / "page.html"]
-    assert main([*map(str, command)]) == 0, capsys.readouterr().err
-    assert "warning" not in capsys.readouterr().err
-    model = load_model(out)
-    assert np.isfinite(model.predict_proba(X)).all()
-    if labels is not None:
-        assert set(model.labels) == set(map(str, LABELS[labels]))
     plt.close("all")

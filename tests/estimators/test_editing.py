@@ -16,6 +16,7 @@ from evotree.estimators.editing import finisher_of
 from evotree.estimators.rows import Beside
 from evotree.fitted import fitted_of
 from evotree.front import FrontTree
+from evotree.texts import export_text
 from tests.quick_models import brief, outputs
 
 ARRAYS = (
@@ -367,3 +368,18 @@ def test_edits_that_break_what_was_asked_for_are_refused():
         ordered.edit(*rows).relabel(len(ordered.tree_) - 1, "no")
     with pytest.raises(ValueError, match="features"):
         ordered.edit(np.zeros((60, 6)), y[:60])
+
+
+@pytest.mark.parametrize("edit", ["swap", "relabel"])
+def test_a_text_does_not_call_chosen_what_was_made_by_hand(edit):
+    X, y = load_wine(return_X_y=True)
+    model = EvoTreeClassifier(max_generations=2, random_state=0, leaves="constant").fit(
+        X, y
+    )
+    assert "# chosen: " in export_text(model) and model.get_n_leaves() > 1
+    leaf = int(model.apply(X)[0])
+    label = next(one for one in model.classes_ if one != model.predict(X)[0])
+    editor = model.edit(X, y)
+    made = editor.swap(0) if edit == "swap" else editor.relabel(leaf, label)
+    assert "# chosen: " not in export_text(made)
+    assert "# chosen: " in export_text(model)

@@ -33,6 +33,8 @@ from tests.export.languages import (
     run_onnx,
 )
 from tests.exported import chain, modelled_trees, stump, trees, with_models
+from tests.test_model_file import FRAME
+from tests.test_model_file import KINDS as MODELS
 
 needs_gcc = pytest.mark.skipif(GCC is None, reason="there is no gcc")
 
@@ -290,6 +292,17 @@ def test_what_cannot_be_converted_is_named(wine, monkeypatch):
     model.fitted_ = replace(model.fitted_, classes=classes)
     with pytest.raises(ValueError, match=r"classes_ holds \[0.25, 1.0, 2.0\]"):
         to_onnx(model)
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_a_model_becomes_an_onnx_model(make):
+    pytest.importorskip("onnx")
+    model = make()
+    *labels, shares = run_onnx(to_onnx(model), model.encode(FRAME))
+    np.testing.assert_allclose(shares, model.predict_proba(FRAME), atol=1e-12)
+    assert bool(labels) == (model.classes is not None)
+    if labels:
+        assert labels[0].tolist() == model.predict(FRAME).tolist()
 
 
 # ---- over the columns of a table -----------------------------------------------------------------

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone, is_classifier
 
 from evotree import TAOClassifier
 from evotree.inspection import counterfactuals, shap_values
-from tests.quick_models import every, outputs, rows_for
 
 
 def mixed_rows(seed=0):
@@ -27,22 +25,6 @@ def mixed_rows(seed=0):
     )
     table.loc[::7, "age"] = np.nan
     return table, score.to_numpy()
-
-
-@every
-def test_every_estimator_has_shapley_values_and_counterfactuals(model):
-    X, y = rows_for(model)
-    fitted = clone(model).fit(X, y)
-    found = shap_values(fitted, X[:2], X[::15], n_permutations=2, random_state=0)
-    total = found.values.sum(axis=1) + found.base
-    np.testing.assert_allclose(total, outputs(fitted, X[:2]), atol=1e-9)
-    predicted = fitted.predict(X)
-    target = None if is_classifier(model) else (np.quantile(predicted, 0.9), np.inf)
-    row = X[predicted.argmin()]
-    one = counterfactuals(fitted, row, target)[0]
-    after = fitted.predict(one.row)[0]
-    assert after != predicted.min() if target is None else after >= target[0]
-    assert one.leaf == fitted.apply(one.row)[0] and one.changes
 
 
 def test_tables_with_categories_and_missing_values():

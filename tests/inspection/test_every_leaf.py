@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from evotree.inspection import (
-    compare_models,
     compare_rows,
     counterfactuals,
     shap_values,
@@ -12,14 +11,9 @@ from evotree.inspection import (
 from tests.kinds import (
     every,
     every_model,
-    expected,
-    held_out,
     kind_of,
-    load_pickled,
-    one_output,
     outputs_of,
     rows,
-    worth,
 )
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -73,25 +67,3 @@ def test_counterfactuals_are_predicted_so(name):
         (found,) = counterfactuals(kind.model, row, goal, output=output)
         value = np.asarray(kind.model.predict(found.row)).reshape(1, -1)[0, at]
         assert goal[0] - 1e-9 <= value <= goal[1] + 1e-9
-
-
-@one_output
-def test_rows_are_compared(name):
-    kind = kind_of(name)
-    found = compare_rows(kind.model, kind.X[:1], kind.X[1:2])
-    assert found.rows.prediction.tolist() == pytest.approx(
-        kind.model.predict(kind.X[:2]).tolist()
-    ) or found.rows.prediction.tolist() == list(expected(kind, kind.X[:2]))
-
-
-@one_output
-def test_models_are_compared(name):
-    kind = kind_of(name)
-    X, y = held_out(kind)
-    other = load_pickled(kind.model).select_tree("leaves<=1")
-    found = compare_models(kind.model, other, X, y)
-    assert found.models.score["a"] == pytest.approx(worth(kind, X, y))
-    assert found.models.score["b"] == pytest.approx(worth(kind, X, y, other.tree_))
-    if kind.classes is not None:
-        apart = np.mean(kind.model.predict(X) != other.predict(X))
-        assert found.disagreement == pytest.approx(apart)

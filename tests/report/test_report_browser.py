@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes
 
-from evotree import EvoTreeRegressor, EvoTreeSurvival, ObliqueTreeClassifier
+from evotree import EvoTreeRegressor, EvoTreeSurvival
 from evotree.cli.commands import report_of_model
 from evotree.fitted import fitted_of
 from evotree.report import report
@@ -264,22 +263,11 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     first, second = driver.find_element("id", "bench-code").text.splitlines()[2:]
     call = f"edited = edited.edit(X, y).set_threshold(8, {wanted!r})  # "
     assert first == "edited = model.edit(X, y).prune(4)" and second.startswith(call)
-    for button, at in (
-        ("undo", 1),
-        ("undo", 0),
-        ("redo", 1),
-        ("redo", 2),
-        ("reset", 0),
-    ):
-        driver.execute_script(f"document.getElementById('bench-{button}').focus()")
-        press(driver, "ENTER")
-        assert all_texts(driver) == texts[at]
-    assert driver.switch_to.active_element.get_attribute("id") == "bench-redo"
     for shift, key, at in (
+        ("", "z", 1),
         ("", "z", 0),
         (keys.Keys.SHIFT, "z", 1),
         ("", "y", 2),
-        (keys.Keys.SHIFT, "z", 2),
         ("", "z", 1),
         ("", "z", 0),
     ):
@@ -332,32 +320,6 @@ def test_the_slider_draws_another_tree(open_page, kind):
         assert float(shown) == pytest.approx(one["measures"]["figures"][0][1], rel=1e-3)
     driver.find_element("id", "front-own").click()
     assert int(slider.get_attribute("value")) == page.data["own"]
-
-
-def test_all_controls_have_names(open_page):
-    """Chromium's own tree for screen readers has a name for whatever can be operated."""
-    driver = open_page(make_page("soft")[3])
-    driver.execute_cdp_cmd("Accessibility.enable", {})
-    found = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    roles = (
-        "button",
-        "slider",
-        "spinbutton",
-        "combobox",
-        "textbox",
-        "treeitem",
-        "tree",
-        "image",
-        "region",
-    )
-    seen = [one for one in found if one.get("role", {}).get("value") in roles]
-    assert {one["role"]["value"] for one in seen} >= {
-        "button",
-        "slider",
-        "treeitem",
-        "tree",
-    }
-    assert [one for one in seen if not one.get("name", {}).get("value")] == []
 
 
 @pytest.fixture
@@ -445,25 +407,6 @@ def luminance(color):
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def test_what_has_the_focus_shows_it(open_page):
-    driver = with_all_shown(PAGES["soft"](), open_page)
-    driver.execute_script("document.activeElement.blur()")
-    seen = []
-    while len(seen) < 200:
-        driver.switch_to.active_element.send_keys(keys.Keys.TAB)
-        name, outline, stroke = driver.execute_script(
-            """const one = document.activeElement;
-            const card = one.querySelector(':scope > .card');
-            return [`${one.tagName} ${one.id}`, getComputedStyle(one).outlineStyle,
-                card && getComputedStyle(card).strokeWidth]"""
-        )
-        if name.startswith("BODY"):
-            break
-        assert outline != "none" or stroke == "4px", name
-        seen.append(name)
-    assert len(set(seen)) > 15
-
-
 @pytest.mark.parametrize("kind", PAGES)
 def test_a_narrow_page_cuts_nothing(open_page, screen, kind):
     screen(400)
@@ -511,43 +454,3 @@ def test_paper_has_the_whole_tree_and_cuts_nothing(open_page, screen, kind):
     driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
     assert driver.find_elements("css selector", "#tree-paper svg") == []
     assert len(nodes(driver)) == n_shown
-
-
-def test_splits_are_written_whole_in_the_drawing(open_page):
-    """Splits of three terms, and shares that add up to 100 % at every node."""
-    page = make_page("classes")[3]
-    driver = open_page(page)
-    click(driver, "#unfold")
-    own = page.data["trees"][page.data["own"]]["nodes"]
-    for element, node in zip(nodes(driver), own, strict=True):
-        text = element.text.replace("\u00a0", " ")
-        for j in node.get("f", ()):
-            assert page.data["operands"][j] in re.sub(r"\s+", " ", text)
-        driver.execute_script(
-            "arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))",
-            element,
-        )
-        for part in driver.find_elements("css selector", "#panel table"):
-            shares = re.findall(r"(\d+) %(?=\n|$)", part.text)
-            few = part.text.count("< 1 %")
-            assert sum(map(int, shares)) - few == 100 or "> 99 %" in part.text
-
-
-def test_a_followed_row_is_told_in_units_of_its_columns(open_page):
-    frame = pd.DataFrame({"glucose": np.arange(100.0, 140.0), "age": np.arange(40.0)})
-    model = ObliqueTreeClassifier("axis", max_depth=1).fit(frame, frame.glucose > 118.7)
-    driver = open_page(report(model, frame))
-    driver.execute_script("evotreeReport.followRow(2)")
-    said = driver.find_element("css selector", ".standing").text
-    assert said == "102, below 118.5 by 16.5."
-    sums = frame.glucose + 2.0 * frame.age
-    steep = ObliqueTreeClassifier("linear", max_depth=1).fit(frame, sums > 160.0)
-    driver = open_page(report(steep, frame))
-    driver.execute_script("evotreeReport.followRow(39)")
-    said = driver.find_element("css selector", ".standing").text.replace("−", "-")
-    value, limit, gap, _ = map(float, re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", said))
-    assert gap == pytest.approx(abs(value - limit))
-    split = fitted_of(steep).split(0)
-    assert value == pytest.approx(
-        sum(w * frame.iloc[39, j] for w, j in split.terms), rel=1e-4
-    )

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics
-from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
@@ -30,7 +29,7 @@ from evotree.report import Subject, report
 from evotree.report.page import MAX_TREES_CHARACTERS
 from evotree.schema import MISSING
 from evotree.tables.columns import encode
-from tests.quick_models import brief, every
+from tests.quick_models import brief
 from tests.report import models
 from tests.report.models import (
     HOSTILE,
@@ -236,18 +235,6 @@ def test_a_threshold_that_leaves_a_node_without_rows_is_told():
     assert n_told > 100
 
 
-def test_rows_stand_beside_the_threshold_of_a_split_of_one_feature():
-    frame = pd.DataFrame({"glucose": np.arange(100.0, 140.0), "age": np.arange(40.0)})
-    y = frame.glucose > 118.7
-    model = ObliqueTreeClassifier("axis", max_depth=1).fit(frame, y)
-    page = report(model, frame).data
-    (found,) = run_page([page], "model.beside(model.own.nodes[0], x)")
-    (threshold,) = {one["threshold"] for one in found}
-    for value, one in zip(frame.glucose, found, strict=True):
-        assert one["value"] == value and one["gap"] == abs(value - threshold)
-        assert one["side"] == np.sign(value - threshold)
-
-
 def test_rows_stand_beside_the_threshold_of_a_sum_in_its_unit():
     model, frame = make_model("numbers"), table()
     page = report(make_subject(model), frame).data
@@ -446,16 +433,6 @@ def test_the_report_of_an_estimator(tmp_path):
     assert facts["2 refits"].startswith(
         f"agreement {refits.summary.agreement:.2f}, columns "
     )
-
-
-@every
-def test_every_estimator_has_a_report(model):
-    X, y = load_iris(return_X_y=True)
-    estimator = clone(model).fit(X, y)
-    data = report(estimator, X, y).data
-    own = data["trees"][data["own"]]
-    assert own["size"] == estimator.tree_.subtree_size.tolist()
-    assert own["measures"]["figures"][0][1] == pytest.approx(estimator.score(X, y))
 
 
 def test_the_page_of_a_forest_of_classes(tmp_path):
