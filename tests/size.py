@@ -8,6 +8,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("evotree", "tests", "experiments", "benchmarks")
+AROUND = (
+    *("__main__", "cli", "dask", "experiments", "export", "forests", "inspection"),
+    *("plotting", "report", "simulators", "survival"),
+)
+"""The rooms of the package around its core, which imports none of them."""
 
 
 def count_statements(path):
@@ -38,18 +43,27 @@ def characters_per_line(folder):
     return sum(lengths) / len(lengths)
 
 
+def rooms_of(package):
+    """Return the files and folders of a package, by their names as modules."""
+    paths = [path.relative_to(package).parts[0] for path in package.rglob("*.py")]
+    return {Path(part).stem: package / part for part in sorted(paths)}
+
+
 def main():
     """Print the size of each folder, of each room of the package, and the length of a line."""
     for name in FOLDERS:
         print(f"{count_statements(ROOT / name):7,} {name}")
-    print()
-    package = ROOT / "evotree"
-    rooms = sorted(
-        {path.relative_to(package).parts[0] for path in package.rglob("*.py")}
-    )
-    for room in rooms:
-        print(f"{count_statements(package / room):7,} evotree/{room}")
-    length = characters_per_line(package)
+    rooms = rooms_of(ROOT / "evotree")
+    for title, is_around in (("the core", False), ("around it", True)):
+        sizes = {
+            path.name: count_statements(path)
+            for room, path in rooms.items()
+            if (room in AROUND) is is_around
+        }
+        print(f"\n{sum(sizes.values()):7,} {title}")
+        for name, size in sizes.items():
+            print(f"{size:7,} evotree/{name}")
+    length = characters_per_line(ROOT / "evotree")
     print(f"\n{length:7.1f} characters of a line of the package that is not blank")
 
 
