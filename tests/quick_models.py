@@ -22,7 +22,7 @@ from evotree import (
     TAORegressor,
 )
 from evotree.configuration import group_with, split_params
-from evotree.estimators.forest import ObliqueForest
+from evotree.forests.estimators import ObliqueForest
 
 # Nothing is left for cross-validation to choose.
 FIXED = Regularization(C=1.0, noise=0.1)

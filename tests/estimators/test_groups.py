@@ -39,9 +39,10 @@ from evotree.engine import problem
 from evotree.engine.populations import GrowingSample, own_streams
 from evotree.estimators.base import conformal_width
 from evotree.estimators.rows import Beside
+from evotree.forests import growing
 from evotree.inspection import stability
 from evotree.operators import pruning
-from evotree.operators.initialization import forest, growth
+from evotree.operators.initialization import growth
 from evotree.operators.losses import loss_moments, mean_and_error
 from evotree.operators.pruning import node_losses, sum_losses
 from evotree.operators.splitters.base import Axis
@@ -211,13 +212,13 @@ def test_what_a_fit_holds_out_parts_no_group(name, seen):
 def test_a_group_is_in_a_bag_whole_or_not_at_all(bootstrap, monkeypatch):
     X, y, groups, *_ = copies()
     members = []
-    grow_forest = forest.grow_forest
+    grow_forest = growing.grow_forest
 
     def kept(*arguments):
         members.append((arguments[1], grow_forest(*arguments)))
         return members[-1][1]
 
-    monkeypatch.setattr("evotree.estimators.forest.grow_forest", kept)
+    monkeypatch.setattr("evotree.forests.estimators.grow_forest", kept)
     found = ObliqueForestClassifier(
         12, bootstrap=bootstrap, oob_score=True, random_state=0
     )

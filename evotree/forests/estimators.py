@@ -37,8 +37,7 @@ from evotree.estimators.rows import (
     TargetReader,
 )
 from evotree.fitted import Fitted
-from evotree.log import log_begin, log_end
-from evotree.operators.initialization.forest import (
+from evotree.forests.growing import (
     Grower,
     Member,
     given_positions,
@@ -46,6 +45,7 @@ from evotree.operators.initialization.forest import (
     rows_of_choice,
     sums_out_of_bag,
 )
+from evotree.log import log_begin, log_end
 from evotree.parallel import run_tasks
 from evotree.rng import seed_from
 from evotree.tables.frames import read_labels

@@ -30,12 +30,12 @@ from evotree.export import (
     export_text,
     to_onnx,
 )
-from evotree.model_file import Model, load_model, load_tree_model, save_model
-from evotree.operators.initialization.forest import (
+from evotree.forests.growing import (
     draw_features,
     given_positions,
     rows_of_choice,
 )
+from evotree.model_file import Model, load_model, load_tree_model, save_model
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from tests.quick_models import checked
 from tests.reference.naive import leaf_of
