@@ -27,15 +27,12 @@ if TYPE_CHECKING:
         make_statistics,
         to_frame,
     )
-    from evotree.engine.scored import ScoredProblem, ScoredResult, search_scores
     from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
         EvoTreeClassifier,
         EvoTreeRegressor,
         EvoTreeSurvival,
-        ObliqueForestClassifier,
-        ObliqueForestRegressor,
         ObliqueTreeClassifier,
         ObliqueTreeRegressor,
         TAOClassifier,
@@ -45,10 +42,12 @@ if TYPE_CHECKING:
     )
     from evotree.estimators.warmup import warmup
     from evotree.fitness.base import PenalizedAccuracy
+    from evotree.forests import ObliqueForestClassifier, ObliqueForestRegressor
     from evotree.model_file import load_model, save_model
     from evotree.operators.refinement import Refinement
     from evotree.operators.structure.rounding import round_tree
     from evotree.operators.structure.splice import with_tree
+    from evotree.simulators import ScoredProblem, ScoredResult, search_scores
     from evotree.tree import Individual, ObliqueTree
 
 from evotree._version import DISTRIBUTION, __version__, namesakes
@@ -81,15 +80,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "make_statistics",
         "to_frame",
     ),
-    "evotree.engine.scored": ("ScoredProblem", "ScoredResult", "search_scores"),
     "evotree.engine.search": ("search",),
     "evotree.engine.toolbox": ("make_toolbox",),
     "evotree.estimators": (
         "EvoTreeClassifier",
         "EvoTreeRegressor",
         "EvoTreeSurvival",
-        "ObliqueForestClassifier",
-        "ObliqueForestRegressor",
         "ObliqueTreeClassifier",
         "ObliqueTreeRegressor",
         "TAOClassifier",
@@ -104,6 +100,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.operators.refinement": ("Refinement",),
     "evotree.operators.structure.splice": ("with_tree",),
     "evotree.operators.structure.rounding": ("round_tree",),
+    "evotree.forests": ("ObliqueForestClassifier", "ObliqueForestRegressor"),
+    "evotree.simulators": ("ScoredProblem", "ScoredResult", "search_scores"),
     "evotree.tree": ("Individual", "ObliqueTree"),
 }
 """The public names of each module: those that type checkers see imported above."""
@@ -112,7 +110,7 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 
 __all__ = list(_MODULE_OF)
 
-_MODULES = ("export", "inspection", "operators", "plotting", "policy", "report")
+_MODULES = ("export", "inspection", "operators", "plotting", "report", "simulators")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,12 +2,8 @@
 
 import numpy as np
 
-from evotree import (
-    ObliqueForestClassifier,
-    ObliqueForestRegressor,
-    ObliqueTreeClassifier,
-    ObliqueTreeRegressor,
-)
+import evotree
+from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.fitted import Fitted, summarize
 from evotree.model_file import Model
 from evotree.schema import NumericColumn, Schema
@@ -40,8 +36,8 @@ def estimator(*members):
     trees = [_with(kind(), member, fitted_=member) for member in members]
     if len(trees) == 1:
         return trees[0]
-    forest = ObliqueForestClassifier if is_classifier else ObliqueForestRegressor
-    return _with(forest(), members[0], estimators_=trees)
+    forest = f"ObliqueForest{'Classifier' if is_classifier else 'Regressor'}"
+    return _with(getattr(evotree, forest)(), members[0], estimators_=trees)
 
 
 def _with(estimator, member, **attributes):

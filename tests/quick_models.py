@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import load_iris, make_friedman1
+from sklearn.ensemble import BaseEnsemble
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import (
@@ -22,7 +23,6 @@ from evotree import (
     TAORegressor,
 )
 from evotree.configuration import group_with, split_params
-from evotree.estimators.forest import ObliqueForest
 
 # Nothing is left for cross-validation to choose.
 FIXED = Regularization(C=1.0, noise=0.1)
@@ -82,7 +82,7 @@ def name_of(model):
 
 def draws_rows(model):
     """Return whether a model draws rows, as they were given, at random."""
-    return isinstance(model, EvoTreeClassifier | EvoTreeRegressor | ObliqueForest)
+    return isinstance(model, EvoTreeClassifier | EvoTreeRegressor | BaseEnsemble)
 
 
 def expected_failed_checks(model):

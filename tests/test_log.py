@@ -9,12 +9,11 @@ import time
 import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
 
 import pytest
 from sklearn.datasets import load_iris
 
-from evotree import EvoTreeClassifier, ObliqueForestClassifier
+from evotree import EvoTreeClassifier
 from evotree.engine.config import Evolution, Islands
 from evotree.experiments.runner import outcomes_of
 from evotree.log import log_to_file
@@ -232,20 +231,6 @@ def test_islands_in_processes_have_one_log(iris_rows, start, tmp_path):
         pid for _, pid, text in lines if text.startswith(("fit", "migration"))
     )
     assert logged.tree_ == alone.tree_
-
-
-def test_forests_in_processes_have_one_log(iris_rows, tmp_path):
-    X, y = iris_rows
-    make = partial(ObliqueForestClassifier, 3, random_state=0)
-    with (
-        log_to_file(tmp_path / "a.log", logging.DEBUG),
-        ProcessPoolExecutor(2) as executor,
-    ):
-        logged = make(executor=executor).fit(X, y)
-    assert logged.trees_ == make().fit(X, y).trees_
-    texts = [text for _, _, text in lines_of(tmp_path / "a.log")]
-    assert sum(text.startswith("tree of a forest: ") for text in texts) == 3
-    assert texts[0] == "fit of a forest begun: 150 rows, 4 columns, 3 classes"
 
 
 def test_nothing_is_written_without_a_handler(iris_rows, capfd):

@@ -2,8 +2,8 @@
 
 Hyperparameters are chosen by cross-validation, first trees are made, and the population evolves, on
 samples that grow where rows are many. A search can continue from a checkpoint or an earlier result.
-The worth of a tree follows from rows, or is what a callable says (`evotree.engine.scored`): these
-are two kinds of one `Search`, which say how populations are made and how a run ends.
+`Search` has the steps; its kinds say what is chosen, how populations are made and how a run ends.
+The worth of a tree follows from rows (`RowSearch`), or is what the ``score`` of a toolbox says.
 """
 
 import logging
@@ -149,7 +149,7 @@ class Search:
             Progress(problem.config.verbose) if progress is None else progress
         )
 
-    # ---- what differs between rows and scores ----------------------------------------------------
+    # ---- what differs between kinds of searches --------------------------------------------------
 
     @property
     def parameters(self) -> Mapping[str, str]:

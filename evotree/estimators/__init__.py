@@ -9,10 +9,6 @@ if TYPE_CHECKING:
         EvoTreeClassifier,
         EvoTreeRegressor,
     )
-    from evotree.estimators.forest import (
-        ObliqueForestClassifier,
-        ObliqueForestRegressor,
-    )
     from evotree.estimators.local import (
         ObliqueTreeClassifier,
         ObliqueTreeRegressor,
@@ -26,7 +22,6 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "evolved": "EVOLUTION_PRESETS EvoTreeClassifier EvoTreeRegressor",
-    "forest": "ObliqueForestClassifier ObliqueForestRegressor",
     "local": "GREEDY_PRESETS ObliqueTreeClassifier ObliqueTreeRegressor "
     "TAOClassifier TAOPath TAORegressor tao_path",
     "survival": "EvoTreeSurvival",

@@ -9,7 +9,6 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 
-from evotree import ObliqueForestClassifier, ObliqueForestRegressor
 from tests.quick_models import (
     CLASSIFIERS,
     REGRESSORS,
@@ -19,11 +18,7 @@ from tests.quick_models import (
     rows_for,
 )
 
-FORESTS = [
-    ObliqueForestClassifier(3, random_state=0),
-    ObliqueForestRegressor(3, random_state=0),
-]
-KINDS = CLASSIFIERS + REGRESSORS + FORESTS
+KINDS = CLASSIFIERS + REGRESSORS
 
 
 class Broken(Executor):
@@ -36,7 +31,7 @@ class Broken(Executor):
 
 
 BROKEN = [{name: Broken()} for name in ("objective", "splitter", "init")]
-BROKEN += [{"objective": "poisson"}, *BROKEN[1:], *[{"executor": Broken()}] * 2]
+BROKEN += [{"objective": "poisson"}, *BROKEN[1:]]
 
 
 def fitted_state(model):

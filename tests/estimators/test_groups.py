@@ -21,8 +21,6 @@ from sklearn.preprocessing import StandardScaler
 from evotree import (
     EvoTreeClassifier,
     EvoTreeRegressor,
-    ObliqueForestClassifier,
-    ObliqueForestRegressor,
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
 )
@@ -41,7 +39,7 @@ from evotree.estimators.base import conformal_width
 from evotree.estimators.rows import Beside
 from evotree.inspection import stability
 from evotree.operators import pruning
-from evotree.operators.initialization import forest, growth
+from evotree.operators.initialization import growth
 from evotree.operators.losses import loss_moments, mean_and_error
 from evotree.operators.pruning import node_losses, sum_losses
 from evotree.operators.splitters.base import Axis
@@ -207,33 +205,6 @@ def test_what_a_fit_holds_out_parts_no_group(name, seen):
     assert len(seen) > n_pairs  # the door is one that holds rows out
 
 
-@pytest.mark.parametrize("bootstrap", [False, True])
-def test_a_group_is_in_a_bag_whole_or_not_at_all(bootstrap, monkeypatch):
-    X, y, groups, *_ = copies()
-    members = []
-    grow_forest = forest.grow_forest
-
-    def kept(*arguments):
-        members.append((arguments[1], grow_forest(*arguments)))
-        return members[-1][1]
-
-    monkeypatch.setattr("evotree.estimators.forest.grow_forest", kept)
-    found = ObliqueForestClassifier(
-        12, bootstrap=bootstrap, oob_score=True, random_state=0
-    )
-    found.fit(X, y, groups=groups)
-    ((dataset, trees),) = members
-    group_of = dataset.extras[GROUPS][dataset.distinct_of]
-    for _, n_times in trees:
-        drawn = [set(n_times[group_of == g].tolist()) for g in np.unique(group_of)]
-        assert all(len(times) == 1 for times in drawn)
-        assert 0 in n_times and n_times.any()
-    # Each row is predicted by the trees that lack it, and so its whole group.
-    of_group = np.isnan(found.oob_decision_function_[:, 0])
-    for g in np.unique(groups):
-        assert np.ptp(of_group[groups == g].astype(int)) == 0
-
-
 # ---- what comes of it ----------------------------------------------------------------------------
 
 
@@ -315,27 +286,6 @@ def test_candidates_are_compared_by_the_differences_of_groups(kind, seed):
     chosen = int((excess <= 0.5 * error_beside(best)).argmax())
     assert np.flatnonzero(table.chosen).tolist() == [chosen]
     np.testing.assert_allclose(table.standard_error, error_beside(chosen), atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", [ObliqueForestClassifier, ObliqueForestRegressor])
-def test_scores_out_of_bag_promise_no_more_than_those_of_single_rows(kind):
-    """By 0.05 at most in the mean of four draws, and by 0.2 and more without groups.
-
-    Of these targets nothing can be known but the copies. Leaves of so many rows are smaller
-    where rows have copies, so that scores may be lower.
-    """
-    scores = {"once": [], "groups": [], "rows": []}
-    for seed in range(4):
-        X, _, groups, X_once, _ = copies(n=100, seed=seed)
-        noise = np.random.default_rng(seed + 9).normal(size=100)
-        y = noise > 0.0 if kind is ObliqueForestClassifier else noise
-        model = kind(12, oob_score=True, random_state=0)
-        scores["once"].append(model.fit(X_once, y).oob_score_)
-        scores["groups"].append(model.fit(X, y[groups], groups=groups).oob_score_)
-        scores["rows"].append(model.fit(X, y[groups]).oob_score_)
-    once, grouped, alone = (np.mean(scores[how]) for how in scores)
-    assert grouped <= once + 0.05
-    assert alone >= once + 0.2
 
 
 def test_terms_of_lines_cost_as_of_as_many_rows_as_groups():
@@ -524,9 +474,6 @@ def test_what_is_wrong_is_said(model, case):
     _, _, _, X, y = copies()
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, **given_)
-    if set(given_) == {"groups"}:
-        with pytest.raises(ValueError, match=message):
-            ObliqueForestClassifier(2).fit(X, y, **given_)
 
 
 def test_weights_of_zero_leave_no_fold_empty():

@@ -20,8 +20,6 @@ from evotree import (
     EvoTreeRegressor,
     Islands,
     LinearLeaves,
-    ObliqueForestClassifier,
-    ObliqueForestRegressor,
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
     Quantile,
@@ -170,8 +168,6 @@ WRONG = [
         {"init": "forest", "node": "linear", "loss": "hinge", "penalty": "l0"},
     ),
     (TAOClassifier, {"C": 0.0, "max_iter": 0, "depth": -1, "scaling": "robust"}),
-    (ObliqueForestClassifier, {"n_estimators": 0, "n_jobs": 0.5, "max_samples": 1.5}),
-    (ObliqueForestClassifier, {"max_features": 0, "executor": 3}),
 ]
 CHECKED = [
     *KINDS,
@@ -180,7 +176,7 @@ CHECKED = [
     ObliqueTreeRegressor,
     TAOClassifier,
 ]
-CHECKED += [TAORegressor, ObliqueForestClassifier, ObliqueForestRegressor]
+CHECKED += [TAORegressor]
 # `init` and `start` also take what only the search can tell.
 STRANGE = [
     (k, dict.fromkeys(constraints_of(k).keys() - {"init", "start"}, Ellipsis))

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import (
     EvoTreeClassifier,
     EvoTreeRegressor,
-    ObliqueForestClassifier,
-    ObliqueForestRegressor,
     ObliqueTreeClassifier,
     TAOClassifier,
 )
@@ -62,12 +59,7 @@ def test_a_move_of_a_millionth_changes_less_than_the_noise_of_folds():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
-    [
-        EvoTreeClassifier,
-        ObliqueForestClassifier,
-        EvoTreeRegressor,
-        ObliqueForestRegressor,
-    ],
+    [EvoTreeClassifier, EvoTreeRegressor],
     ids=lambda kind: kind.__name__,
 )
 def test_a_factor_of_all_weights_changes_nothing(kind):
@@ -91,21 +83,6 @@ def test_rows_given_k_times_are_rows_of_weight_k(name):
     np.testing.assert_array_equal(
         one, model.fit(X.repeat(times, 0), y.repeat(times)).predict(X)
     )
-
-
-def test_bags_of_equal_rows_leave_some_of_them_out():
-    X, y = cells(1500, 3)
-    forest = ObliqueForestClassifier(10, oob_score=True, random_state=0).fit(
-        X[:1000], y[:1000]
-    )
-    right = forest.predict(X[1000:]) == y[1000:]
-    error = np.sqrt(right.var() * (1 / 500 + 1 / 500))
-    assert abs(forest.oob_score_ - right.mean()) <= 3.0 * error
-    shares = forest.oob_decision_function_
-    known = ~np.isnan(shares[:, 0])
-    assert known.mean() > 0.8  # a row is in all ten bags with a chance of .8**10
-    score = accuracy_score(y[:1000][known], shares[known].argmax(axis=1))
-    assert abs(score - right.mean()) <= 3.0 * error
 
 
 def test_limits_count_equal_rows_one_by_one_whatever_they_weigh():

@@ -19,8 +19,6 @@ from evotree import (
     EvoTreeClassifier,
     EvoTreeRegressor,
     Islands,
-    ObliqueForestClassifier,
-    ObliqueForestRegressor,
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
     Regularization,
@@ -90,10 +88,6 @@ RUNS = {
     ),
     "logistic leaves": (EvoTreeClassifier(leaves="linear", random_state=0), load_wine),
     "default regression": (EvoTreeRegressor(random_state=0), load_diabetes),
-    "forest": (ObliqueForestClassifier(random_state=0), load_wine),
-    "forest, discrete": (ObliqueForestClassifier(random_state=0), discrete),
-    "forest, weighted": (ObliqueForestClassifier(random_state=0), weighted),
-    "forest regression": (ObliqueForestRegressor(10, random_state=0), load_diabetes),
 }
 
 
@@ -102,9 +96,8 @@ def place():
     return {"cpu": get_host_cpu_name()} | {name: version(name) for name in LIBRARIES}
 
 
-def grow(name):
-    """Fit a run; return its tree as plain data, and its score on the training rows."""
-    model, load = RUNS[name]
+def grow(model, load):
+    """Fit a model; return its tree as plain data, and its score on the training rows."""
     X, y, *weight = load(return_X_y=True)
     model.fit(X, y, *weight)
     first = model.trees_[0] if hasattr(model, "trees_") else model.tree_
@@ -114,19 +107,28 @@ def grow(name):
     return tree | {"score": model.score(X, y), "said": proba.tolist()}
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_the_tree_is_the_one_that_was_written(name):
-    written = json.loads(FILE.read_text(encoding="utf-8"))
-    tree, expected = grow(name), written["trees"][name]
+def check(runs, file, name):
+    """Compare the tree of a run with the one of a file, which has those of all runs."""
+    written = json.loads(file.read_text(encoding="utf-8"))
+    tree, expected = grow(*runs[name]), written["trees"][name]
     if written["place"] == place():
         assert tree == expected
     else:
         assert tree["score"] == pytest.approx(expected["score"], abs=0.05)
-    assert np.isfinite(tree["thresholds"]).all() and set(written["trees"]) == set(RUNS)
+    assert np.isfinite(tree["thresholds"]).all() and set(written["trees"]) == set(runs)
+
+
+def write(runs, file):
+    """Write the trees of all runs to a file."""
+    trees = {name: grow(*run) for name, run in runs.items()}
+    content = json.dumps({"place": place(), "trees": trees})
+    file.write_text(content + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_tree_is_the_one_that_was_written(name):
+    check(RUNS, FILE, name)
 
 
 if __name__ == "__main__":
-    trees = {name: grow(name) for name in RUNS}
-    FILE.write_text(
-        json.dumps({"place": place(), "trees": trees}) + "\n", encoding="utf-8"
-    )
+    write(RUNS, FILE)

@@ -3,7 +3,7 @@
 import pytest
 
 from evotree import ScoredProblem, SearchConfig, search_scores
-from evotree.policy import Environment, Policy
+from evotree.simulators import Environment, Policy
 
 
 def size(tree, seed):

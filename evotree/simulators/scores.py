@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from joblib.externals.loky import get_reusable_executor
 
 from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset, as_numbers
-from evotree.engine.answers import Breeder, as_actions
 from evotree.engine.choice import Choice
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
@@ -36,11 +36,12 @@ from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.log import log_end
 from evotree.operators import variation as selection
-from evotree.operators.initialization.population import is_seeder, split_init
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
 from evotree.parallel import run_tasks
 from evotree.rng import make_streams, seed_from
 from evotree.schema import LARGEST, is_number, quoted
+from evotree.simulators.actions import as_actions
+from evotree.simulators.breeding import Breeder
 from evotree.tree import FitnessMax, Individual, ObliqueTree
 from evotree.words import check_whole
 
@@ -77,8 +78,7 @@ class ScoredProblem:
         ``score(tree, seed)`` returns a finite number, of a magnitude up to 1e100, the greater the
         better, or for ``Variation(algorithm="nsga2")`` a tuple of up to three, always as many. The
         tree is an `ObliqueTree` over raw features with its numbers as they are printed; `seed`, an
-        integer in [0, 2**31), is the same for all trees of an episode. An attribute ``cost`` of a
-        number is added to `ScoredResult.cost`.
+        integer in [0, 2**31), is the same for all trees of an episode.
     actions : int, sequence of str, or pair of float
         The number of actions that leaves choose from, at least 2, or their names; or the bounds of
         the number that they answer.
@@ -143,15 +143,14 @@ class ScoredResult:
         The undominated ones; their ``quality`` is their mean score in these episodes.
     run : Run
         The run, with its logbook, population and hall of fame.
-    n_scores, cost : int, and float
-        How often `ScoredProblem.score` was called in this process, and what that has cost.
+    n_scores : int
+        How often `ScoredProblem.score` was called for this process.
     """
 
     tree: FrontTree
     front: FittedFront
     run: Run
     n_scores: int
-    cost: float
 
     def __repr__(self) -> str:
         return (
@@ -195,8 +194,8 @@ def search_scores(
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
-    _refuse_what_needs_labels(config)
     evolution = config.evolution or DEFAULT
+    _refuse_what_needs_labels(config, evolution)
     config = replace(config, evolution=evolution)
     begin = time.perf_counter()
     seed = seed_to_continue(config, None)
@@ -211,52 +210,36 @@ def search_scores(
     return ScoreSearch(problem, rows, executor).result(seed)
 
 
-def _refuse_what_needs_labels(config: SearchConfig) -> None:
+def _refuse_what_needs_labels(config: SearchConfig, evolution: Evolution) -> None:
     """Refuse parameters that ask for something of labels."""
-    plain = {one.name: one.default for one in fields(SearchConfig)}
-    evolution = config.evolution or DEFAULT
-    values = {
-        name: value
-        for name in _UNUSED
-        if (value := getattr(config, name)) != plain[name]
-    }
-    for name in _OF_LABELS:
-        value = getattr(evolution, name)
-        if value is not None and value != getattr(Evolution(), name):
-            values[name] = value
-    init = evolution.init
-    for one in init if isinstance(init, list | tuple) else [init]:
-        if (isinstance(one, str | dict) and one != Evolution().init) or is_seeder(one):
-            values["init"] = one
-    for name, value in values.items():
-        raise ValueError(
-            f"{name}={value!r}: a search by scores has no labels for it; allowed are its "
-            "default and, of init, trees."
-        )
+    for given, plain, names in (
+        (config, SearchConfig(), _UNUSED),
+        (evolution, Evolution(), _OF_LABELS),
+    ):
+        for name in names:
+            value = getattr(given, name)
+            if value is not None and value != getattr(plain, name):
+                raise ValueError(
+                    f"{name}={value!r}: a search by scores has no labels for it; allowed is its "
+                    "default."
+                )
 
 
 # ---- scores --------------------------------------------------------------------------------------
 
 
-_Scores = list[tuple[float, ...]]  # of a tree, one tuple for each episode
+_Task = tuple[ObliqueTree, int]  # a tree and the seed of an episode
 
 
 def score_trees(
-    score: Callable[[ObliqueTree, int], Any],
-    home: int,
-    tasks: Sequence[tuple[ObliqueTree, Sequence[int]]],
-) -> list[tuple[_Scores, float]]:
-    """Return the scores of trees with some seeds each, and what these cost."""
-    scored = []
+    score: Callable[[ObliqueTree, int], Any], home: int, tasks: Sequence[_Task]
+) -> list[tuple[float, ...]]:
+    """Return the scores of trees, each in an episode."""
     with deaf_to_interrupts(home):
-        for tree, seeds in tasks:
-            try:
-                returned = [score(tree, seed) for seed in seeds]
-            except StopIteration as error:  # which would end loops around this one
-                raise RuntimeError("score raised StopIteration.") from error
-            cost = math.fsum(map(_as_cost, returned))
-            scored.append((list(map(_as_scores, returned)), cost))
-    return scored
+        try:
+            return [_as_scores(score(tree, seed)) for tree, seed in tasks]
+        except StopIteration as error:  # which would end loops around this one
+            raise RuntimeError("score raised StopIteration.") from error
 
 
 def _as_scores(value: Any) -> tuple[float, ...]:
@@ -273,19 +256,8 @@ def _as_scores(value: Any) -> tuple[float, ...]:
     return tuple(map(float, values))
 
 
-def _as_cost(value: Any) -> float:
-    """Return what a score has cost."""
-    cost = getattr(value, "cost", 1.0)
-    if not is_number(cost):
-        raise ValueError(
-            f"score returned a number whose cost is {quoted(cost)}: allowed is a finite number, of "
-            f"a magnitude up to {LARGEST:g}."
-        )
-    return float(cost)
-
-
 class Scorer:
-    """Gives the trees of a generation their fitness; knows what that has cost so far."""
+    """Gives the trees of a generation their fitness."""
 
     def __init__(
         self,
@@ -306,7 +278,6 @@ class Scorer:
         # What is not scored by then, on `time.perf_counter`, is left out.
         self.end = math.inf
         self.n_scores = 0
-        self.cost = 0.0
         self.range = 0.0
         self._seconds = 0.0  # that scores have taken
         digits = _AUTO_DIGITS if is_auto(config.precision) else config.precision
@@ -409,13 +380,14 @@ class Scorer:
         seeds = [int(stream[0] >> np.uint64(33)) for stream in streams]
         is_race = self.problem.racing and not self.is_nsga2 and n >= 4
         finished = list(map(self.finished, trees))
-        scores: list[_Scores] = [[] for _ in trees]
+        scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
         running = list(range(len(trees)))
         begin = 0
         for stop in (n // 4, n // 2, n) if is_race else (n,):
-            met = self._scores_of([finished[i] for i in running], seeds[begin:stop])
-            for i, of_tree in zip(running, met, strict=True):
-                scores[i] += of_tree
+            tasks = [(i, seed) for i in running for seed in seeds[begin:stop]]
+            met = self._met([(finished[i], seed) for i, seed in tasks])
+            for (i, _), one in zip(tasks, met, strict=False):
+                scores[i].append(one)
             fitness = {
                 i: self.measured(trees[i].clone(), np.mean(scores[i], axis=0)).fitness
                 for i in running
@@ -426,47 +398,39 @@ class Scorer:
             begin = stop
         return list(map(np.array, scores))
 
-    def _scores_of(
-        self, trees: Sequence[ObliqueTree], seeds: Sequence[int]
-    ) -> list[_Scores]:
-        """Return the scores of trees with each of some seeds, or those that there is time for."""
-        if self.end == math.inf:
-            return [
-                of_tree for of_tree, _ in self._score([(tree, seeds) for tree in trees])
-            ]
-        scores: list[_Scores] = [[] for _ in trees]
-        tasks = [(i, seed) for i in range(len(trees)) for seed in seeds]
-        while tasks and (time.perf_counter() < self.end or not self.n_scores):
-            each = self._seconds / max(self.n_scores, 1)
-            n = self.n_jobs * max(1, int(_CHECK_SECONDS / each) if each else 1)
-            now, tasks = tasks[:n], tasks[n:]
-            scored = self._score([(trees[i], [seed]) for i, seed in now])
-            for (i, _), (of_tree, _) in zip(now, scored, strict=True):
-                scores[i] += of_tree
+    def _met(self, tasks: Sequence[_Task]) -> list[tuple[float, ...]]:
+        """Return the scores of trees in episodes, or of the first that there is time for."""
+        scores: list[tuple[float, ...]] = []
+        while len(scores) < len(tasks) and (
+            time.perf_counter() < self.end or not self.n_scores
+        ):
+            n = len(tasks)
+            if self.end < math.inf:
+                each = self._seconds / max(self.n_scores, 1)
+                n = self.n_jobs * max(1, int(_CHECK_SECONDS / each) if each else 1)
+            scores += self._score(tasks[len(scores) : len(scores) + n])
         return scores
 
-    def _score(
-        self, tasks: Sequence[tuple[ObliqueTree, Sequence[int]]]
-    ) -> list[tuple[_Scores, float]]:
+    def _score(self, tasks: Sequence[_Task]) -> list[tuple[float, ...]]:
         """Score trees, on the executor if there is one."""
         begin = time.perf_counter()
         score = partial(score_trees, self.problem.score, self.home)
+        n = len(tasks)
         if self.executor is None:
             scored = score(tasks)
         else:
-            n = -(-len(tasks) // (4 * self.n_jobs)) or 1
-            chunks = [tasks[at : at + n] for at in range(0, len(tasks), n)]
-            several = run_tasks(score, chunks, self.executor, "scores of trees")
-            scored = [one for chunk in several for one in chunk]
-        for n in (len(values) for of_tree, _ in scored for values in of_tree):
-            self.n_values = self.n_values or n
-            if n != self.n_values:
+            size = -(-n // (4 * self.n_jobs))
+            chunks = [tasks[at : at + size] for at in range(0, n, size)]
+            found = run_tasks(score, chunks, self.executor, "scores of trees")
+            scored = list(chain.from_iterable(found))
+        self.n_values = self.n_values or len(scored[0])
+        for one in scored:
+            if len(one) != self.n_values:
                 raise ValueError(
-                    f"score returned {n} numbers: allowed is one, and of the algorithm 'nsga2' "
-                    "always the same number of them."
+                    f"score returned {len(one)} numbers: allowed is one, and of the algorithm "
+                    "'nsga2' always the same number of them."
                 )
-        self.n_scores += sum(len(seeds) for _, seeds in tasks)
-        self.cost += math.fsum(cost for _, cost in scored)
+        self.n_scores += n
         self._seconds += (time.perf_counter() - begin) * self.n_jobs
         return scored
 
@@ -580,9 +544,16 @@ class ScoreSearch(Search):
             members[0],
             front.choosing(members[0]),
             run,
-            n_scores=scorer.n_scores,
-            cost=scorer.cost,
+            scorer.n_scores,
         )
+
+
+def trees_of_init(evolution: Evolution) -> list[Any]:
+    """Return the trees of ``init``, of which there may be one alone; none by default."""
+    init = evolution.init
+    if isinstance(init, list | tuple):
+        return list(init)
+    return [] if init is None or init == Evolution().init else [init]
 
 
 def scored_toolbox(problem: Problem, scorer: Scorer) -> base.Toolbox:
@@ -608,16 +579,14 @@ def scored_toolbox(problem: Problem, scorer: Scorer) -> base.Toolbox:
         dipole_width(max_width, variation, n_features) or n_features,
     )
     start = [] if evolution.start is None else [evolution.start]
-    handed_in = [*start, *split_init(evolution.init)[1]]
-    if len(handed_in) > evolution.population_size:
+    handed_in = [*start, *trees_of_init(evolution)]
+    first = list(map(breeder.individual_of, handed_in))
+    if len(first) > evolution.population_size:
         raise ValueError(
-            f"init holds {len(handed_in)} trees: at most {evolution.population_size}, the "
-            "population."
+            f"init holds {len(first)} trees: at most {evolution.population_size}, the population."
         )
     toolbox.register("individual", breeder.first)
-    toolbox.register(
-        "population", _population, toolbox, list(map(breeder.individual_of, handed_in))
-    )
+    toolbox.register("population", _population, toolbox, first)
     for role in ("mutate", "mate"):
         toolbox.register(role, getattr(breeder, role), operator=getattr(toolbox, role))
     toolbox.score = scorer

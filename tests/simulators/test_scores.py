@@ -23,13 +23,14 @@ from evotree import (
     Variation,
     search_scores,
 )
-from evotree.engine.answers import Breeder, as_actions
-from evotree.engine.scored import DEFAULT, Scorer
 from evotree.export import export_graphviz, export_html, export_rules, export_text
 from evotree.operators.constraints import ShapeLimits
 from evotree.operators.structure.splice import make_individual
 from evotree.plotting import plot_tree
 from evotree.rng import make_streams
+from evotree.simulators.actions import as_actions
+from evotree.simulators.breeding import Breeder
+from evotree.simulators.scores import DEFAULT, Scorer
 from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
 from tests.runs import assert_same_run
@@ -91,7 +92,8 @@ def test_the_tree_is_found_and_says_what_it_is_worth(found):
     )
     one_leaf = found.front[0]
     assert one_leaf.n_leaves == 1 and one_leaf.quality < tree.quality - 0.2
-    assert found.cost == found.n_scores > sum(found.run.logbook.select("nevals"))
+    assert found.n_scores > sum(found.run.logbook.select("nevals"))
+    assert repr(found).startswith(f"ScoredResult of {found.n_scores} scores: ")
     digits = [f"{w:.3g}" for w in tree.weights[tree.weights != 0.0]]
     assert [float(one) for one in digits] == tree.weights[tree.weights != 0.0].tolist()
 
@@ -287,15 +289,6 @@ def test_wrong_problems_are_named(changed, message):
         search_scores(replace(NOISY, **changed), BRIEF)
 
 
-class Priced(float):
-    """A score that has a cost."""
-
-    def __new__(cls, value, cost):
-        made = super().__new__(cls, value)
-        made.cost = cost
-        return made
-
-
 def changing(tree, seed):
     """Return one number of small trees, and two of others."""
     return 1.0 if tree.n_leaves < 3 else (1.0, 2.0)
@@ -315,10 +308,6 @@ def stopping(tree, seed):
         (np.array(np.inf), "score returned inf: allowed is a finite number"),
         (np.ones((1, 1)), "score returned .*: allowed is a finite number"),
         ((1.0, 2.0), "score returned 2 numbers: allowed is one"),
-        (Priced(1.0, "a"), "a number whose cost is 'a': allowed is a finite number"),
-        (Priced(1.0, None), "a number whose cost is None: allowed is a finite number"),
-        (Priced(1.0, np.nan), "a number whose cost is nan: allowed is a finite number"),
-        (Priced(1.0, 1e308), "a number whose cost is .*, of a magnitude up to 1e.100"),
     ],
 )
 def test_what_is_no_score_is_named(value, message, n_episodes):
@@ -352,7 +341,7 @@ def test_a_score_that_ends_iterations_ends_no_loop_of_the_search():
 
 def test_what_needs_labels_is_refused():
     for one in ({"objective": "f1"}, {"warm_start": True}, {"monotonic_cst": [1, 0]}):
-        with pytest.raises(ValueError, match="a search by scores has no labels for it"):
+        with pytest.raises(ValueError, match="a search by scores has no labels"):
             search_scores(NOISY, replace(BRIEF, **one))
     for one in (
         {"refinement": "tao"},
@@ -360,7 +349,7 @@ def test_what_needs_labels_is_refused():
         {"hold": [0]},
         {"init": ["axis"]},
     ):
-        with pytest.raises(ValueError, match="a search by scores has no labels for it"):
+        with pytest.raises(ValueError, match="a search by scores has no labels"):
             search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, **one)))
     with pytest.raises(ValueError, match="actions=2: .*leaves='linear' needs"):
         as_actions(2, "linear")

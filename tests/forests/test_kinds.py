@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import ObliqueForestClassifier
 from evotree.dataset import Dataset
-from evotree.operators.initialization.forest import (
+from evotree.forests.growing import (
     N_PILOTS,
     Grower,
     Member,

@@ -12,9 +12,15 @@ import numpy as np
 import pytest
 
 from evotree import SearchConfig
-from evotree.engine.scored import DEFAULT
 from evotree.export import export_c
-from evotree.policy import Environment, actor, as_point, evolve, imitations
+from evotree.simulators.policies import (
+    Environment,
+    actor,
+    choices_of,
+    evolve_policy,
+    imitations,
+)
+from evotree.simulators.scores import DEFAULT
 from evotree.tree import ObliqueTree
 
 BRIEF = SearchConfig(
@@ -28,7 +34,7 @@ MADE = []  # all walkers of this process
 class Track:
     """A walker on a line, in a gymnasium's clothes: it is paid for being near the middle."""
 
-    def __init__(self, kind="discrete", start=0, render_mode=None):
+    def __init__(self, kind="discrete", start=0):
         sample = SimpleNamespace(seed=self._seed, sample=self._sample)
         if kind == "discrete":
             self.action_space = SimpleNamespace(n=2, start=start, **vars(sample))
@@ -75,20 +81,20 @@ class Track:
         self.at, self.n_steps = self.at + 0.5 * move, self.n_steps + 1
         return self._seen(), -abs(self.at), False, self.n_steps == 12, {}
 
-    def render(self):
-        return np.full((4, 6, 3), min(255, int(40 * abs(self.at))), dtype=np.uint8)
-
 
 @pytest.mark.parametrize(
     "kwargs",
-    [{"start": 5}, {"kind": "number"}, {"kind": "numbers"}],
+    [
+        {"start": 5},
+        {"kind": "number"},
+        {"kind": "numbers", "actions": list(product((-1.0, 0.0, 1.0), repeat=2))},
+    ],
     ids=["actions", "one", "two"],
 )
 def test_a_walker_learns_to_turn_back(kwargs):
-    policy = evolve(Track, BRIEF, n_points=200, **kwargs)
+    policy = evolve_policy(Track, BRIEF, n_points=200, **kwargs)
     returns = policy.returns(30, 1)
     assert returns.mean() > -11.0 and policy.tree.n_leaves <= 4
-    assert policy.result.cost == 12 * policy.result.n_scores
     np.testing.assert_array_equal(returns, policy.returns(30, 1))
     left, right = (policy.act((np.array([at, 1.0]), 7)) for at in (-3.0, 3.0))
     assert np.mean(left) > np.mean(right)
@@ -98,8 +104,8 @@ def test_a_walker_learns_to_turn_back(kwargs):
 
 
 @pytest.mark.slow
-def test_a_teacher_is_a_first_individual(tmp_path):
-    policy = evolve(
+def test_a_teacher_is_a_first_individual():
+    policy = evolve_policy(
         Track,
         replace(BRIEF, max_generations=0),
         teacher=lambda point: int(point[0] < 0.0),
@@ -108,16 +114,11 @@ def test_a_teacher_is_a_first_individual(tmp_path):
     )
     assert any(one.origin == "initial" for one in policy.result.run.population)
     assert policy.tree.origin == "initial" and "class: right" in str(policy)
-    policy.render(tmp_path / "walk.gif", 3)
-    from PIL import Image
-
-    with Image.open(tmp_path / "walk.gif") as film:
-        assert film.size == (6, 4) and film.n_frames > 1
 
 
 @pytest.mark.parametrize("kind", ["discrete", "number"])
 def test_the_actor_is_the_tree_and_the_c_code(kind, tmp_path):
-    policy = evolve(Track, replace(BRIEF, leaves="constant"), kind=kind)
+    policy = evolve_policy(Track, replace(BRIEF, leaves="constant"), kind=kind)
     X = np.random.default_rng(0).uniform(-3.0, 3.0, (50, 3))
     act = actor(policy.tree, policy.actions)
     values = (
@@ -149,109 +150,63 @@ class Endless(Track):
 
 @pytest.mark.parametrize("max_steps", [1, 7])
 def test_an_episode_without_an_end_is_cut_off(max_steps):
-    policy = evolve(
+    policy = evolve_policy(
         Endless,
         replace(BRIEF, max_generations=1),
         n_points=20,
         n_episodes=2,
         max_steps=max_steps,
     )
-    assert policy.result.cost == max_steps * policy.result.n_scores
     seen = []
     done = policy.environment.episode(policy._act, 3, seen)
-    assert done.cost == len(seen) == max_steps and float(done) == -sum(
+    assert len(seen) == max_steps and done == -sum(
         abs(point[0] + (0.5 if policy.act(point) else -0.5)) for point in seen
     )
     with pytest.raises(ValueError, match="max_steps=0: allowed is a whole number"):
-        evolve(Endless, BRIEF, max_steps=0)
+        evolve_policy(Endless, BRIEF, max_steps=0)
 
 
-def test_every_environment_that_a_search_makes_is_closed(tmp_path):
+def test_every_environment_that_a_search_makes_is_closed():
     MADE.clear()
     with ThreadPoolExecutor(3) as threads:
-        policy = evolve(
+        policy = evolve_policy(
             Track, replace(BRIEF, max_generations=2), n_episodes=4, executor=threads
         )
     policy.returns(3, 0)
-    policy.render(tmp_path / "walk.gif", 0)
     assert len(MADE) > 3 and not any(one.is_open for one in MADE)
     with pytest.raises(ZeroDivisionError):
-        evolve(Track, BRIEF, teacher=lambda point: 1 // 0)
+        evolve_policy(Track, BRIEF, teacher=lambda point: 1 // 0)
     assert not any(one.is_open for one in MADE)
 
 
-def test_environments_of_one_kind_stay_open_until_the_last_who_uses_them_leaves():
-    one, other = Environment(Track), Environment(Track)
-    with one.used():
-        here = one.here
-        with other.used():
-            assert other.here is here
-        assert here.is_open and one.here is here
-    assert not here.is_open
-
-
 def spaces():
-    """Return spaces of gymnasium, and the actions that they have, if they are listed."""
+    """Return spaces, and what a policy chooses from, or the bounds of what it answers, if any."""
     from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
-    whole = {"dtype": np.int64}
     return [
-        (Discrete(3, start=4), [4, 5, 6]),
-        (MultiDiscrete([3]), [[0], [1], [2]]),
-        (
-            MultiDiscrete([2, 3], start=[1, 0]),
-            [[1, 0], [1, 1], [1, 2], [2, 0], [2, 1], [2, 2]],
-        ),
-        (MultiBinary(2), [[0, 0], [0, 1], [1, 0], [1, 1]]),
-        (Box(0, 2, (1,), **whole), [[0], [1], [2]]),
-        (Box(0, 1, (2,), **whole), [[0, 0], [0, 1], [1, 0], [1, 1]]),
-        (Box(0, 1000, (1,), **whole), [[0], [500], [1000]]),
-        (Box(np.float32(-1), np.float32(3), (2,)), list(product((-1, 1, 3), repeat=2))),
+        (Discrete(3, start=4), ([4, 5, 6], None)),
+        (Box(np.float32(-1), np.float32(3), (1,)), (None, (-1.0, 3.0))),
         (Discrete(1), None),
-        (MultiDiscrete([2] * 5), None),
-        (MultiDiscrete([9, 9, 9]), None),
-        (MultiDiscrete([[2, 2], [2, 2]]), None),
-        (MultiDiscrete([1, 1]), None),
-        (MultiBinary([2, 2]), None),
+        (MultiDiscrete([2, 3]), None),
+        (MultiBinary(2), None),
+        (Box(0, 2, (1,), dtype=np.int64), None),
         (Box(-np.inf, np.inf, (1,)), None),
-        (Box(-np.inf, np.inf, (2,)), None),
-        (Box(0.0, 1.0, (2, 2)), None),
+        (Box(0.0, 1.0, (2,)), None),
         (Box(0.0, 1.0, ()), None),
     ]
 
 
-def acting(space):
-    """Return what makes walkers of another space of actions, all of which are alike to them."""
-
-    class Other(Track):
-        def __init__(self):
-            super().__init__("numbers")
-            self.action_space = space
-
-        def step(self, action):
-            assert space.contains(action)
-            return super().step([0.0])
-
-    return Other
-
-
-def test_actions_are_those_that_the_space_allows_or_it_is_named():
+def test_actions_are_those_of_the_space_or_are_listed():
     pytest.importorskip("gymnasium")
     for space, expected in spaces():
-        other = acting(space)
         if expected is None:
             with pytest.raises(ValueError, match="(?s)has the actions .*: allowed are"):
-                evolve(other, replace(BRIEF, max_generations=0))
-            continue
-        actions = Environment(other).actions
-        assert np.array_equal(actions, expected)
-        assert all(
-            map(
-                space.contains, [np.int64(a) if np.ndim(a) == 0 else a for a in actions]
-            )
-        )
-    policy = evolve(acting(spaces()[1][0]), replace(BRIEF, max_generations=1))
-    assert policy.act((np.array([0.0, 1.0]), 7)) in policy.actions
+                choices_of(space, None)
+        else:
+            assert choices_of(space, None) == expected
+        assert choices_of(space, [space.sample(), space.sample()])[1] is None
+        with pytest.raises(ValueError, match="actions=\\[0\\].*: allowed are"):
+            choices_of(space, [0])
 
 
 @pytest.mark.parametrize(
@@ -271,9 +226,9 @@ def test_actions_are_those_that_the_space_allows_or_it_is_named():
     ],
 )
 def test_what_is_wrong_is_said_before_the_search(kwargs, message, monkeypatch):
-    monkeypatch.setattr("evotree.policy.search_scores", None)
+    monkeypatch.setattr("evotree.simulators.policies.search_scores", None)
     with pytest.raises(ValueError, match=message):
-        evolve(Track, BRIEF, **{"n_points": 20, **kwargs})
+        evolve_policy(Track, BRIEF, **{"n_points": 20, **kwargs})
 
 
 class Growing(Track):
@@ -292,12 +247,14 @@ def test_what_is_seen_has_always_as_many_numbers(first):
     with pytest.raises(
         ValueError, match="is seen as 2 numbers: allowed are 1, as when"
     ):
-        evolve(Growing, replace(BRIEF, max_generations=0), n_points=20, first=first)
+        evolve_policy(
+            Growing, replace(BRIEF, max_generations=0), n_points=20, first=first
+        )
 
 
 @pytest.mark.parametrize("observation", [[], [0, 0], (np.zeros(2), 0, 0), 1.0])
 def test_a_policy_acts_on_as_many_numbers_as_it_has_seen(observation):
-    policy = evolve(Track, replace(BRIEF, max_generations=0), n_points=20)
+    policy = evolve_policy(Track, replace(BRIEF, max_generations=0), n_points=20)
     policy = pickle.loads(pickle.dumps(policy))
     assert policy.act([0, 0, 0]) == policy.act((np.array([0.0, 0.0]), 0))
     with pytest.raises(ValueError, match="seen as [0-9] numbers: allowed are 3"):
@@ -306,9 +263,10 @@ def test_a_policy_acts_on_as_many_numbers_as_it_has_seen(observation):
 
 @pytest.mark.parametrize("observation", [{"a": 1}, "ab", ((1, (2, 3)), 4), None])
 def test_what_is_seen_is_numbers_or_it_is_named(observation):
+    made = Environment(Track)
     with pytest.raises(ValueError, match="is seen as .*: allowed are arrays, numbers"):
-        as_point(observation)
-    assert as_point((1, np.array([2.0, 3.0]), np.int64(4))) == [1.0, 2.0, 3.0, 4.0]
+        made.point(observation)
+    assert made.point((1, np.array([2.0, 3.0]), np.int64(4))) == [1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.mark.slow
@@ -327,7 +285,7 @@ def test_a_teacher_may_leave_out_actions(used):
         def step(self, action):
             return super().step([action - 1.0])
 
-    policy = evolve(Three, replace(BRIEF, max_generations=0), teacher=teacher)
+    policy = evolve_policy(Three, replace(BRIEF, max_generations=0), teacher=teacher)
     environment = Environment(Three)
     trees, _ = imitations(environment, teacher, [0, 1, 2], np.zeros((9, 3)), 0, 4)
     points = np.random.default_rng(0).uniform(-3.0, 3.0, (200, 3))
@@ -338,7 +296,9 @@ def test_a_teacher_may_leave_out_actions(used):
 
 def test_cart_pole_is_solved_by_few_leaves():
     pytest.importorskip("gymnasium")
-    policy = evolve("CartPole-v1", replace(BRIEF, max_leaf_nodes=4), n_episodes=4)
+    policy = evolve_policy(
+        "CartPole-v1", replace(BRIEF, max_leaf_nodes=4), n_episodes=4
+    )
     assert isinstance(policy.tree, ObliqueTree) and policy.tree.n_leaves <= 4
     assert policy.returns(10, 0).mean() > 150.0  # random actions reach 22
 
@@ -348,4 +308,4 @@ def test_a_missing_extra_is_named(monkeypatch):
     with pytest.raises(
         ModuleNotFoundError, match=r"gymnasium: pip install 'treevolve\[pol"
     ):
-        evolve("CartPole-v1", SearchConfig(max_generations=1))
+        evolve_policy("CartPole-v1", SearchConfig(max_generations=1))

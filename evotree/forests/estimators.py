@@ -1,8 +1,7 @@
 """Forests of small sparse oblique trees that vote: translation only."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -11,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import RegressorMixin, is_classifier
+from sklearn.ensemble import BaseEnsemble
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from evotree.configuration import (
     LEAVES,
     N_JOBS,
-    HasMethods,
     Interval,
     LinearLeaves,
     StrOptions,
@@ -37,8 +36,7 @@ from evotree.estimators.rows import (
     TargetReader,
 )
 from evotree.fitted import Fitted
-from evotree.log import log_begin, log_end
-from evotree.operators.initialization.forest import (
+from evotree.forests.growing import (
     Grower,
     Member,
     given_positions,
@@ -46,7 +44,7 @@ from evotree.operators.initialization.forest import (
     rows_of_choice,
     sums_out_of_bag,
 )
-from evotree.parallel import run_tasks
+from evotree.log import log_begin, log_end
 from evotree.rng import seed_from
 from evotree.tables.frames import read_labels
 from evotree.tree import ObliqueTree, mean_of_trees
@@ -75,11 +73,8 @@ _PARAMETERS = """Parameters
     oob_score : bool, default=False
         Whether each training row is predicted by the trees whose bags lack it.
     n_jobs : int or None, default=None
-        Number of trees that are made at a time, by threads, or what
-        `joblib.parallel_config` names; -1 means as many as there are cores.
-    executor : concurrent.futures.Executor or None, default=None
-        Where trees are made in place of threads: processes, a ``Client()`` of Dask or its
-        ``get_executor()``. The forest is the same. It is not pickled, and clones share it.
+        Number of trees that are made at a time, by threads, or what `joblib.parallel_config`
+        names, such as processes or Dask; -1 means as many as there are cores.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same forest for any `n_jobs`.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
@@ -100,7 +95,7 @@ _ATTRIBUTES = """Attributes
 
 
 @dataclass(eq=False, repr=False)
-class ObliqueForest(RowEncoder):
+class ObliqueForest(RowEncoder, BaseEnsemble):
     """An estimator whose model is several small trees, the mean of which predicts."""
 
     _kind: ClassVar[type[Any]]  # of the trees
@@ -116,33 +111,12 @@ class ObliqueForest(RowEncoder):
     max_depth: Annotated[int | None, _COUNT, None] = None
     oob_score: Annotated[bool, "boolean"] = False
     n_jobs: Annotated[int | None, *N_JOBS, None] = None
-    executor: Annotated[Executor | None, HasMethods(["submit"]), None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
 
     @property
     def fitted_(self) -> Fitted:  # type: ignore[override]
         """What is known of the first tree, which has the columns and classes of all."""
         return self.estimators_[0].fitted_
-
-    def __sklearn_clone__(self) -> Self:
-        """Return a copy that is not fitted; it shares the executor."""
-        return self._clone_sharing("executor")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled, all but the executor."""
-        return {**super().__getstate__(), "executor": None}
-
-    def __len__(self) -> int:
-        """Return the number of trees of a fitted forest."""
-        return len(self.estimators_)
-
-    def __iter__(self) -> Iterator[TreeEstimator]:
-        """Iterate over `estimators_`."""
-        return iter(self.estimators_)
-
-    def __getitem__(self, index: int) -> TreeEstimator:
-        """Return one of `estimators_`."""
-        return self.estimators_[index]
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
@@ -228,10 +202,8 @@ class ObliqueForest(RowEncoder):
         self, dataset: Dataset, grower: Grower, streams: Sequence[np.ndarray]
     ) -> list[Member]:
         """Return the trees of streams, made side by side."""
-        if self.executor is None:
-            side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
-            return side_by_side(delayed(grower)(dataset, stream) for stream in streams)
-        return run_tasks(partial(grower, dataset), streams, self.executor, "trees")
+        side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        return side_by_side(delayed(grower)(dataset, stream) for stream in streams)
 
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""

@@ -1,15 +1,13 @@
 """Forests of small trees: votes, bags, limits, exports and files."""
 
-import multiprocessing
-import pickle
 import sqlite3
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.exceptions import NotFittedError
@@ -30,12 +28,12 @@ from evotree.export import (
     export_text,
     to_onnx,
 )
-from evotree.model_file import Model, load_model, load_tree_model, save_model
-from evotree.operators.initialization.forest import (
+from evotree.forests.growing import (
     draw_features,
     given_positions,
     rows_of_choice,
 )
+from evotree.model_file import Model, load_model, load_tree_model, save_model
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from tests.quick_models import checked
 from tests.reference.naive import leaf_of
@@ -83,6 +81,32 @@ def told_by(forest, X):
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_estimators", 0), ("n_jobs", 0.5), ("max_samples", 1.5), ("max_features", 0)],
+)
+@every
+def test_values_that_are_not_allowed_are_named(forest, name, value):
+    with pytest.raises(
+        ValueError, match=f"'{name}' parameter of {type(forest).__name__}"
+    ):
+        clone(forest).set_params(**{name: value}).fit(*rows_for(forest))
+
+
+@every
+def test_a_fit_that_fails_leaves_the_forest_as_it_was(forest, monkeypatch):
+    fitted, X = fit_of(forest)
+    said, y = fitted.predict(X), rows_for(forest)[1]
+
+    def broken(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evotree.forests.estimators.grow_forest", broken)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X[:, :2], y)
+    np.testing.assert_array_equal(fitted.predict(X), said)
 
 
 # ---- votes ---------------------------------------------------------------------------------------
@@ -178,7 +202,7 @@ def test_a_score_out_of_bag_needs_bags_that_lack_rows(bags):
         ObliqueForestClassifier(3, oob_score=True, bootstrap=True).fit(X[:1], y[:1])
 
 
-# ---- executors -----------------------------------------------------------------------------------
+# ---- who works -----------------------------------------------------------------------------------
 
 
 def assert_equal_forests(one, other):
@@ -197,26 +221,12 @@ def test_threads_and_processes_make_the_same_forest():
     X, y = rows_for(FORESTS[1])
     forest = clone(FORESTS[1]).set_params(oob_score=True, n_jobs=1)
     alone = clone(forest).fit(X, y)
-    spawn = multiprocessing.get_context("spawn")
-    for executor in (ThreadPoolExecutor(3), ProcessPoolExecutor(1, spawn)):
-        with executor:
-            assert_equal_forests(
-                alone, clone(forest).set_params(executor=executor).fit(X, y)
-            )
+    for backend in ("threading", "loky"):
+        with parallel_config(backend, n_jobs=2):
+            assert_equal_forests(alone, clone(forest).set_params(n_jobs=None).fit(X, y))
     known = ~np.isnan(alone.oob_prediction_)
     expected = r2_score(y[known], alone.oob_prediction_[known])
     assert alone.oob_score_ == pytest.approx(expected) and expected < alone.score(X, y)
-
-
-def test_an_executor_is_shared_by_clones_and_not_pickled():
-    X, y = rows_for(FORESTS[0], 60)
-    with ThreadPoolExecutor(1) as executor:
-        forest = ObliqueForestClassifier(2, executor=executor, random_state=0).fit(X, y)
-        copy = clone(forest)
-        assert copy.executor is executor and not hasattr(copy, "estimators_")
-        assert copy.get_params() == forest.get_params()
-        loaded = pickle.loads(pickle.dumps(forest))
-    assert loaded.executor is None and (loaded.predict(X) == forest.predict(X)).all()
 
 
 # ---- features and limits -------------------------------------------------------------------------

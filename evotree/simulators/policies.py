@@ -1,0 +1,358 @@
+"""Policies: trees that act in gymnasium's environments, evolved by the returns of episodes."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree._version import DISTRIBUTION
+from evotree.engine.config import SearchConfig
+from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
+from evotree.export.code import export_python
+from evotree.rng import seed_from
+from evotree.simulators.scores import (
+    DEFAULT,
+    ScoredProblem,
+    ScoredResult,
+    search_scores,
+    trees_of_init,
+)
+from evotree.texts import export_text
+from evotree.tree import ObliqueTree
+from evotree.words import check_length, check_whole
+
+_STICKY = 0.1  # chance of another random action in a step
+_IMITATION_ROUNDS = 3
+_STEPS_OF_ROUND = 1000
+_MOST_IMITATION_LEAVES = 16
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What makes an environment, its id or a callable; each episode has one of its own.
+
+    An episode ends after `max_steps`, as if it were cut off there. It is always seen as
+    `n_numbers`, once these are known.
+    """
+
+    made_by: Any
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    max_steps: int = 10_000
+    n_numbers: int | None = None
+
+    def opened(self) -> closing[Any]:
+        """Return a context of an environment, which is closed in the end."""
+        make = self.made_by
+        return closing(
+            make(**self.kwargs)
+            if callable(make)
+            else _gymnasium().make(make, **self.kwargs)
+        )
+
+    def point(self, observation: Any) -> list[float]:
+        """Return an observation as numbers, as many as ever."""
+        parts = observation if isinstance(observation, tuple) else (observation,)
+        try:
+            point = [float(one) for part in parts for one in np.ravel(part).tolist()]
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"environment is seen as {observation!r}: allowed are arrays, numbers and tuples "
+                "of these; gymnasium's FlattenObservation makes an array of other ones."
+            ) from error
+        if self.n_numbers not in (None, len(point)):
+            raise ValueError(
+                f"environment is seen as {len(point)} numbers: allowed are {self.n_numbers}, as "
+                "when it was first seen."
+            )
+        return point
+
+    def episode(
+        self,
+        act: Callable[[list[float]], Any],
+        seed: int,
+        seen: list[Any] | None = None,
+    ) -> float:
+        """Act until an episode is over; append to `seen` what is seen; return the rewards' sum."""
+        rewards: list[float] = []
+        is_over = False
+        with self.opened() as environment:
+            observation, _ = environment.reset(seed=seed)
+            while not is_over and len(rewards) < self.max_steps:
+                point = self.point(observation)
+                if seen is not None:
+                    seen.append(point)
+                observation, reward, ends, stops, _ = environment.step(act(point))
+                rewards.append(float(reward))
+                is_over = ends or stops
+        return sum(rewards)
+
+    def explore(self, space: Any, n_points: int, seed: int) -> np.ndarray:
+        """Return points that random actions lead to, each of which is kept up for a while."""
+        rng = np.random.default_rng(seed)
+        space.seed(seed)
+        seen: list[Any] = []
+        last = [space.sample()]
+
+        def act(point: list[float]) -> Any:
+            if rng.uniform() < _STICKY:
+                last[0] = space.sample()
+            return last[0]
+
+        while len(seen) < 2 * n_points:
+            self.episode(act, int(rng.integers(2**31)), seen)
+        return np.array(seen)[rng.permutation(len(seen))[:n_points]]
+
+
+def _gymnasium() -> Any:
+    """Import gymnasium, or say how to install it."""
+    try:
+        return import_module("gymnasium")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"environments by their id need {error.name}: pip install '{DISTRIBUTION}[policy]'",
+            name=error.name,
+        ) from error
+
+
+def choices_of(
+    space: Any, actions: Sequence[Any] | None
+) -> tuple[list[Any] | None, tuple[float, float] | None]:
+    """Return the actions that a policy chooses from, or the bounds of the number it answers."""
+    if actions is None and not getattr(space, "shape", None):
+        first = int(getattr(space, "start", 0))
+        actions = range(first, first + int(getattr(space, "n", 0))) or None
+    if actions is not None and len(actions) > 1:
+        return list(actions), None
+    low, high = (np.ravel(getattr(space, name, ())) for name in ("low", "high"))
+    is_number = (
+        actions is None
+        and low.size == 1
+        and np.shape(space.low) == (1,)
+        and not np.issubdtype(space.dtype, np.integer)
+        and np.isfinite(high - low).all()
+    )
+    if not is_number:
+        raise ValueError(
+            f"environment has the actions {space}, and actions={actions!r}: allowed are spaces "
+            "Discrete of 2 or more and a bounded Box of one number; of other spaces, a list of 2 "
+            "or more actions to choose from."
+        )
+    return None, (low[0], high[0])
+
+
+def actor(
+    tree: ObliqueTree, actions: Sequence[Any] | None
+) -> Callable[[list[float]], Any]:
+    """Return a tree as a function of one point: its own Python, which takes microseconds."""
+    scope: dict[str, Any] = {}
+    exec(export_python(tree), scope)
+    predict = scope["predict"]
+    if actions is None:
+        return lambda point: np.array([predict(point)], dtype=np.float32)
+    return lambda point: actions[predict(point)]
+
+
+def return_of(
+    environment: Environment, actions: Any, tree: ObliqueTree, seed: int
+) -> float:
+    """Return what a tree gets in one episode, its score."""
+    return environment.episode(actor(tree, actions), seed)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A tree that acts in an environment; what `evolve_policy` returns.
+
+    Attributes
+    ----------
+    tree : ObliqueTree
+        The tree, for `evotree.export` and `evotree.plotting`, with the names below.
+    environment : Environment
+        Where it acts.
+    actions : list or None
+        What the classes of the tree stand for; None where it answers a number.
+    feature_names, action_names : list of str, and list of str or None
+        Names of what it sees and of what it does.
+    result : ScoredResult
+        The search. ``result.front`` has other trees.
+    """
+
+    tree: ObliqueTree
+    environment: Environment
+    actions: list[Any] | None
+    feature_names: list[str]
+    action_names: list[str] | None
+    result: ScoredResult
+
+    @cached_property
+    def _act(self) -> Callable[[list[float]], Any]:
+        return actor(self.tree, self.actions)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def act(self, observation: Any) -> Any:
+        """Return the action for an observation."""
+        return self._act(self.environment.point(observation))
+
+    def returns(self, n_episodes: int = 100, random_state: Any = None) -> np.ndarray:
+        """Return the returns of new episodes, of shape (n_episodes,)."""
+        rng = np.random.default_rng(seed_from(random_state))
+        seeds = rng.integers(2**31, size=n_episodes).tolist()
+        return np.array([self.environment.episode(self._act, seed) for seed in seeds])
+
+    def __repr__(self) -> str:
+        return f"Policy for {self.environment.made_by!r}: {self.tree!r}"
+
+    def __str__(self) -> str:
+        text = export_text(self.tree, self.feature_names, self.action_names)
+        return text.rstrip("\n")
+
+
+def evolve_policy(
+    environment: str | Callable[..., Any],
+    config: SearchConfig | None = None,
+    *,
+    actions: Sequence[Any] | None = None,
+    n_episodes: int = 8,
+    racing: bool = True,
+    n_points: int = 1000,
+    teacher: Callable[[list[float]], Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+    action_names: Sequence[str] | None = None,
+    executor: Executor | None = None,
+    max_steps: int = 10_000,
+    **kwargs: Any,
+) -> Policy:
+    """Evolve a policy for an environment of gymnasium.
+
+    Parameters
+    ----------
+    environment : str or callable
+        The id of an environment, or what makes one: each episode has one of its own, which is
+        closed in the end. It is seen as vectors, numbers or tuples of these, always as many
+        numbers.
+    config : SearchConfig, optional
+        Settings of the search, as for `evotree.search_scores`. ``leaves="linear"`` has lines in
+        leaves that answer a number.
+    actions : sequence, optional
+        What leaves choose from, at least 2; by default all actions of a ``Discrete`` space. Of a
+        bounded ``Box`` of one number leaves answer the number. Other spaces need a list, such as
+        some vectors of a ``Box``, or the combinations of a ``MultiDiscrete``.
+    n_episodes, racing : int, and bool
+        As for `evotree.ScoredProblem`.
+    n_points : int, default=1000
+        Number of points that random actions lead to.
+    teacher : callable, optional
+        A policy to begin with: ``teacher(point)`` returns an action for a list of numbers. Small
+        trees learn what it does where it and they get, in three rounds (DAgger, Ross, Gordon and
+        Bagnell 2011), and join the first population.
+    feature_names, action_names : sequence of str, optional
+        Names; by default ``x0``, ..., and the actions themselves. Leaves that answer a number have
+        no names of actions.
+    executor : concurrent.futures.Executor, optional
+        Where episodes are played; by default processes, as many as `n_jobs` says.
+    max_steps : int, default=10000
+        Most steps of an episode, for environments that do not end by themselves: where they have
+        gone on for so long, it is over, and its return is the sum so far.
+    **kwargs
+        For the environment.
+    """
+    check_whole("max_steps", max_steps, 1)
+    check_whole("n_points", n_points, 2)
+    if teacher is not None and not callable(teacher):
+        raise ValueError(f"teacher={teacher!r}: allowed is a callable.")
+    config = config or SearchConfig()
+    config = replace(config, random_state=seed_from(config.random_state))
+    seed = config.random_state % 2**31
+    made = Environment(environment, kwargs, max_steps)
+    with made.opened() as first:
+        space = first.action_space
+        seen, _ = first.reset(seed=seed)
+    made = replace(made, n_numbers=len(made.point(seen)))
+    choices, bounds = choices_of(space, actions)
+    points = made.explore(space, n_points, seed)
+    features = [f"x{j}" for j in range(points.shape[1])]
+    names = _named("feature_names", feature_names, features, "features")
+    labels = None
+    if choices is not None:
+        labels = _named("action_names", action_names, choices, "actions")
+    elif action_names is not None:
+        raise ValueError(
+            f"action_names={action_names!r}: allowed is None where leaves answer numbers."
+        )
+    if teacher is not None:
+        n_leaves = config.max_leaf_nodes or _MOST_IMITATION_LEAVES
+        trees, points = imitations(made, teacher, choices, points, seed, n_leaves)
+        evolution = config.evolution or DEFAULT
+        init = [*trees_of_init(evolution), *trees][: evolution.population_size]
+        config = replace(config, evolution=replace(evolution, init=init))
+    problem = ScoredProblem(
+        score=partial(return_of, made, choices),
+        actions=bounds if choices is None else len(choices),
+        observations=pd.DataFrame(points, columns=names),
+        n_episodes=n_episodes,
+        racing=racing,
+    )
+    result = search_scores(problem, config, executor)
+    return Policy(result.tree, made, choices, names, labels, result)
+
+
+def _named(
+    parameter: str, names: Sequence[str] | None, things: Sequence[Any], kind: str
+) -> list[str]:
+    """Return the names of features or actions, by default what they are."""
+    if names is not None:
+        check_length(parameter, names, len(things), kind)
+    return list(map(str, things if names is None else names))
+
+
+def imitations(
+    environment: Environment,
+    teacher: Callable[[list[float]], Any],
+    actions: list[Any] | None,
+    points: np.ndarray,
+    seed: int,
+    n_leaves: int,
+) -> tuple[list[ObliqueTree], np.ndarray]:
+    """Return trees of few leaves that do what a teacher does, and points that it leads to, too."""
+    seen: list[Any] = []
+    act = teacher
+    kind: Any = EvoTreeRegressor if actions is None else EvoTreeClassifier
+    for number in range(_IMITATION_ROUNDS):
+        while len(seen) < (number + 1) * _STEPS_OF_ROUND:
+            environment.episode(act, (seed + len(seen)) % 2**31, seen)
+        done = [np.ravel(teacher(point)) for point in seen]
+        if actions is not None:
+            table = np.array([np.ravel(action) for action in actions])
+            done = [np.abs(table - one).sum(axis=1).argmin() for one in done]
+        model = kind(
+            leaves="constant",
+            max_leaf_nodes=min(n_leaves, _MOST_IMITATION_LEAVES),
+            max_generations=10,
+            random_state=seed + number,
+        )
+        model.fit(np.array(seen), np.ravel(done))
+        trees = list(model.pareto_front_)
+        if actions is not None:
+            trees = [
+                _of_all_actions(tree, model.classes_, len(actions)) for tree in trees
+            ]
+        act = actor(trees[-1], actions)
+    some = np.random.default_rng(seed).permutation(len(seen))[: len(points)]
+    return trees, np.concatenate([points, np.array(seen)[some]])
+
+
+def _of_all_actions(
+    tree: ObliqueTree, classes: np.ndarray, n_actions: int
+) -> ObliqueTree:
+    """Return a tree of the actions that a teacher takes as one of all: it may leave out some."""
+    values = np.zeros((len(tree), n_actions))
+    values[:, classes] = tree.values
+    return tree.predicting(values).labelled(classes[tree.labels])
