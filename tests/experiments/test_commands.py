@@ -68,7 +68,7 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
         "- Protocol: 2 stratified folds",
         "- stump: `DecisionTreeClassifier(max_depth=1)`",
         "- Seeds: 0; fits of a method on a data set: 2.",
-        "- Versions: python 3.",
+        "- Versions: python: 3.",
         "; 2 processes, one thread a fit.",
         "| sklearn:iris | scikit-learn's load\\_iris | 150 | 4 | 3 |",
         "## What is left out\n\nNothing: all 18 fits are done.",
