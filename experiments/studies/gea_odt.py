@@ -13,13 +13,20 @@ import pandas as pd
 
 from evotree.engine.evolution import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.experiments.protocols import KEY, OFFICIAL, Task
 from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published
 from experiments.methods.c45 import C45
 from experiments.pictures import plot_size_penalty
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import NOT_RUN, beside, groups_of, mean_and_std, table
+from experiments.tables import (
+    NOT_RUN,
+    beside,
+    groups_of,
+    mean_and_std,
+    shown,
+    table,
+)
 
 GEA, OC1 = "GEA-ODT", "OC1"
 EVOTREE = f"{GEA}, operators of evotree"
@@ -180,10 +187,12 @@ def compare_operators(runs: pd.DataFrame) -> str:
 
 def figure4(runs: pd.DataFrame) -> str:
     """Return the median fitness of the best tree by generation, with and without dipoles."""
+    # A figure that no fit has is no column of the rows.
+    known = runs.reindex(columns=[*KEY, *MOMENTS.values()])
     return table(
-        {"problem": name, "share of dipolar changes": f"{DIPOLAR[method]:g}"}
-        | {f"{n:,}": f"{fits[column].median():.4f}" for n, column in MOMENTS.items()}
-        for (name, method), fits in groups_of(runs, CURVE_PROBLEMS, DIPOLAR).items()
+        {"problem": problem, "share of dipolar changes": f"{DIPOLAR[method]:g}"}
+        | {f"{n:,}": shown(fits[name].median(), ".4f") for n, name in MOMENTS.items()}
+        for (problem, method), fits in groups_of(known, CURVE_PROBLEMS, DIPOLAR).items()
     )
 
 

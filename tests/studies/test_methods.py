@@ -1,7 +1,6 @@
 """Methods that choose settings, those of other packages, and trees of many complexities."""
 
 import sys
-import types
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -12,13 +11,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_predict, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.experiments.experiment import tree_sizes
 from evotree.experiments.protocols import stratified_folds
-from evotree.front import FrontTree
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.methods import trees as made
 
@@ -74,35 +70,6 @@ def test_cart_is_pruned_as_an_exhaustive_search_says(kind, monkeypatch):
     assert tree_sizes(model)["leaves"] < tree(random_state=3).fit(X, y).get_n_leaves()
     search = chosen.search_pruning(tree(random_state=3), X, codes, 3, max_alphas=3)
     assert len(search.cv_results_["params"]) == 3
-
-
-def node(coefficients, column=-1):
-    """Return a node as STree has them; a leaf has no coefficients."""
-    machine = types.SimpleNamespace(coef_=np.array(coefficients))
-    return types.SimpleNamespace(
-        is_leaf=lambda: not coefficients,
-        get_classifier=lambda: machine,
-        get_partition_column=lambda: column,
-    )
-
-
-class FakeSTree:
-    """A tree that is looked into as STree is."""
-
-    def nodes_leaves(self):
-        return 5, 3
-
-    def __iter__(self):
-        inner = node([[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]], 1), node([[1.0, 2.0]])
-        return iter([*inner, *[node([])] * 3])
-
-
-def test_a_node_of_stree_counts_the_machine_that_parts_it():
-    sizes = classifiers.stree_sizes(FakeSTree())
-    assert sizes == {"nodes": 5, "leaves": 3, "terms": 1 + 2}
-    model = make_pipeline(MinMaxScaler())
-    model.sizes_ = sizes
-    assert tree_sizes(model) == sizes | {"complexity": 6}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -185,41 +152,3 @@ def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
         n_right, size = best[budget]
         at = model.best_within(budget)
         assert (model.n_right_[at], -model.complexities_[at]) == (n_right, size)
-
-
-def member(quality, n_leaves, root_width):
-    """Make a member of a front: a chain of splits, the root's on several features."""
-    weights = np.zeros((2 * n_leaves - 1, 10))
-    inner = np.arange(0, 2 * n_leaves - 2, 2)
-    weights[inner, 0] = 1.0
-    weights[0, :root_width] = 1.0
-    size = np.ones(2 * n_leaves - 1, dtype=np.int32)
-    size[inner] = 2 * n_leaves - 1 - inner
-    tree = made.ObliqueTree(
-        weights, np.zeros(len(size)), size, np.zeros((len(size), 2))
-    )
-    return FrontTree.of(tree.validate(), quality, "made up")
-
-
-@pytest.mark.parametrize(
-    ("size_penalty", "term_penalty", "budget", "expected"),
-    [
-        (0.0, 0.0, np.inf, 4),  # the best quality
-        (0.0, 0.0, 11, 3),
-        (0.0, 0.0, 10, 2),
-        (0.01, 0.0, np.inf, 3),  # 0.02 for each leaf
-        (0.0, 0.02, np.inf, 2),  # the last two have 6 and 7 terms more than splits
-        (0.0, 0.02, 5, 1),
-        (1.0, 0.0, np.inf, 0),
-    ],
-)
-def test_the_front_is_asked_by_the_penalties_of_the_fit(
-    size_penalty, term_penalty, budget, expected
-):
-    shapes = [(0.5, 1, 0), (0.8, 2, 1), (0.9, 5, 1), (0.95, 3, 7), (0.96, 4, 8)]
-    front = [member(*shape) for shape in shapes]
-    assert [tree.complexity for tree in front] == [1, 3, 9, 11, 14]
-    model = types.SimpleNamespace(
-        pareto_front_=front, size_penalty_=size_penalty, term_penalty_=term_penalty
-    )
-    assert made.tree_within(model, budget) is front[expected]

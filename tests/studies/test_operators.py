@@ -19,7 +19,6 @@ from experiments.studies.operators import (
     NO_EVOLUTION,
     SECONDS,
     at_end,
-    clear_differences,
     fitness_within,
     method_name,
     report,
@@ -122,14 +121,3 @@ def test_the_tables_say_what_variants_differ_in(tmp_path):
     assert row.endswith("| +20.20 ± 0.20 (2 / 0 / 0) |")
     assert "60 generations" in made["base"] and "on 2 data sets" in made["base"]
     assert made["late"] == f"{late} ({SECONDS + 2.0:.1f} s)"
-
-
-def test_clear_differences_are_beyond_two_standard_errors():
-    gains = pd.DataFrame({"a": [1.0, 1.2], "b": [-1.0, -1.2], "c": [3.0, -1.0]})
-    said = "of 3 variants 1 clearly below: b (-1.10); 1 clearly above: a (+1.10)."
-    assert clear_differences(gains) == said
-    alike = pd.DataFrame({"d": [0.0, 0.0]})
-    assert (
-        clear_differences(alike)
-        == "of 1 variants none clearly below; none clearly above."
-    )

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -74,19 +73,6 @@ def test_what_comes_after_the_last_time_changes_no_score():
     later["event"][is_last] = ~later["event"][is_last]
     for score in (study.uno, study.brier_saved):
         assert score(model, X, later) == pytest.approx(score(model, X, y))
-
-
-def test_an_aim_holds_where_the_difference_is_large_enough():
-    sets = list(study.SETS)
-    others = pd.DataFrame(60.0, sets, list(study.METHODS))
-    for gains, holds in (([1, 2, 3] * 2, True), ([-4, 5, 2] * 2, False)):
-        means = {title: others.copy() for title in (study.HARRELL, study.BRIER)}
-        means[study.HARRELL][study.EVOTREE] += gains
-        lines = study.aims_table(means).splitlines()
-        for tree in (study.TREE, study.STREED):
-            (line,) = (one for one in lines if f"above {tree}" in one)
-            assert ("holds" in line) == holds
-        assert all("holds" in one for one in lines if f"above {study.COX}" in one)
 
 
 @pytest.mark.parametrize("method", [study.STREED, study.COX])
