@@ -57,8 +57,8 @@ def measure(kind: str, n_rows: int) -> dict[str, Cell]:
     numbers = range(n_rows // N_PARTITION)
     begin = time.perf_counter()
     if kind == "memory":
-        X, y = map(np.concatenate, zip(*map(partition, numbers), strict=True))
-        model.fit(X, y)
+        rows, labels = zip(*map(partition, numbers), strict=True)
+        model.fit(np.concatenate(rows), np.concatenate(labels))
     else:
         made = [dask.delayed(partition, nout=2)(number) for number in numbers]
         shape = N_PARTITION, N_FEATURES

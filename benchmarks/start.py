@@ -155,7 +155,7 @@ def kernels(n_shown: int = 15) -> list[dict[str, Cell]]:
     return rows
 
 
-def run(quick: bool = False) -> Table:
+def run(quick: bool = False, data_home: Path | None = None) -> Table:
     """Measure imports and first fits; the fits, which compile, are left out of the quick run."""
     alternatives = {
         step: partial(in_new_process, IMPORT.format(statement=statement))
