@@ -190,20 +190,16 @@ def _known_targets(model: Model, frame: Any, args: argparse.Namespace) -> Any:
     The columns are the target, of times events and times, and the exposure, 1 where there is none.
     """
     member, target = model.members[0], model.target
+    has_rates = member.arguments.has_exposures
+    needed = "event" if member.is_risk else "exposure" if has_rates else None
     of = {"event": args.event, "exposure": args.exposure}
     of = {option: name for option, name in of.items() if name}
-    for option, is_for in (
-        ("event", member.is_risk),
-        ("exposure", member.arguments.has_exposures and not member.is_risk),
-    ):
-        if option in of and (not is_for or of[option] == target):
-            raise ValueError(
-                f"--{option} {of[option]!r}: the model predicts no "
-                f"{'risk of an event' if option == 'event' else 'rate'} of this column"
-            )
-        if is_for and option not in of:
-            return pd.DataFrame(columns=["target", "exposure"])
-    if target not in frame and not of:
+    if wrong := [one for one in of if one != needed or of[one] == target]:
+        predicted = "risk of an event" if wrong[0] == "event" else "rate"
+        raise ValueError(
+            f"--{wrong[0]} {of[wrong[0]]!r}: the model predicts no {predicted} of this column"
+        )
+    if not of and (needed or target not in frame):
         return pd.DataFrame(columns=["target", "exposure"])
     tables.check_names(frame, {"target": [target], **{o: [n] for o, n in of.items()}})
     frame = frame.dropna(subset=[target, *of.values()])
