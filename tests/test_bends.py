@@ -33,7 +33,7 @@ from evotree.engine.bends import (
     without_lone_bends,
 )
 from evotree.engine.problem import prepare
-from evotree.export import coefficient_table, export_python, export_rules, export_text
+from evotree.export import export_python
 from evotree.fitted import fitted_of
 from evotree.inspection import compare_rows, counterfactuals, shap_values
 from evotree.model_file import Model
@@ -49,7 +49,7 @@ from evotree.schema import (
     Schema,
 )
 from evotree.tables.columns import encode
-from evotree.texts import splits_of_text
+from evotree.texts import coefficient_table, export_rules, export_text, splits_of_text
 from evotree.tree import ObliqueTree, SoftSides
 from tests import made_up
 from tests.export.languages import LANGUAGES, Case

@@ -25,11 +25,11 @@ from evotree import (
 )
 from evotree.engine.answers import Breeder, as_actions
 from evotree.engine.scored import DEFAULT, Scorer
-from evotree.export import export_graphviz, export_html, export_rules, export_text
 from evotree.operators.constraints import ShapeLimits
 from evotree.operators.structure.splice import make_individual
 from evotree.plotting import plot_tree
 from evotree.rng import make_streams
+from evotree.texts import export_graphviz, export_html, export_rules, export_text
 from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
 from tests.runs import assert_same_run

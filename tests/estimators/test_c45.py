@@ -11,18 +11,12 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier
-from evotree.export import (
-    export_c,
-    export_python,
-    export_rules,
-    export_sql,
-    export_text,
-    to_onnx,
-)
+from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.leaf_models import class_probabilities
 from evotree.operators.pruning import added_errors, normal_deviation
 from evotree.operators.splitters.base import C45
 from evotree.operators.splitters.linear_machine import LinearMachine
+from evotree.texts import export_rules, export_text
 from evotree.words import ONE_WAY
 from tests.reference import c45 as naive
 from tests.strategies import seeds

@@ -22,14 +22,7 @@ from evotree import (
 )
 from evotree.cli.main import main
 from evotree.dataset import Dataset
-from evotree.export import (
-    export_c,
-    export_python,
-    export_rules,
-    export_sql,
-    export_text,
-    to_onnx,
-)
+from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.model_file import Model, load_model, load_tree_model, save_model
 from evotree.operators.initialization.forest import (
     draw_features,
@@ -37,6 +30,7 @@ from evotree.operators.initialization.forest import (
     rows_of_choice,
 )
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
+from evotree.texts import export_rules, export_text
 from tests.quick_models import checked
 from tests.reference.naive import leaf_of
 
