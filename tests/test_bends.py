@@ -4,7 +4,6 @@ import warnings
 from dataclasses import replace
 from functools import partial
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,12 +32,8 @@ from evotree.engine.bends import (
     without_lone_bends,
 )
 from evotree.engine.problem import prepare
-from evotree.export import coefficient_table, export_python, export_rules, export_text
-from evotree.fitted import fitted_of
-from evotree.inspection import compare_rows, counterfactuals, shap_values
+from evotree.export import export_python
 from evotree.model_file import Model
-from evotree.plotting import plot_decision_regions, plot_shapes
-from evotree.report import report
 from evotree.schema import (
     ABOVE,
     BELOW,
@@ -49,11 +44,10 @@ from evotree.schema import (
     Schema,
 )
 from evotree.tables.columns import encode
-from evotree.texts import splits_of_text
+from evotree.texts import export_rules, export_text, splits_of_text
 from evotree.tree import ObliqueTree, SoftSides
-from tests import made_up
-from tests.export.languages import LANGUAGES, Case
 from tests.exported import with_models
+from tests.made_up import Case
 from tests.quick_models import brief
 from tests.random_trees import random_tree
 from tests.reference.signs import violations
@@ -328,21 +322,6 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_language_computes_bends(language):
-    for case, answer in zip(CASES, LANGUAGES[language](CASES), strict=True):
-        wanted = case.predict()
-        if case.classes is not None:
-            assert list(answer.predicted) == wanted.tolist()
-        else:
-            found = np.reshape(answer.predicted, wanted.shape)
-            np.testing.assert_allclose(found, wanted, rtol=1e-12)
-        if answer.probabilities is not None:
-            np.testing.assert_allclose(
-                answer.probabilities, case.predict_proba(), atol=1e-5
-            )
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_files_keep_bends(case, tmp_path):
     table = pd.DataFrame(case.rows, columns=[column.name for column in case.columns])
@@ -420,147 +399,30 @@ def test_columns_share_splits_and_not_features(kind):
 # ---- what speaks of columns ----------------------------------------------------------------------
 
 
-def bent_model(seed, is_regressor):
-    """Return an estimator of a random tree over two columns that bend, and its rows."""
-    rng = np.random.default_rng(seed)
-    schema = Schema(
-        (
-            NumericColumn("a", 1.0, bends=(Bend(LOG, 0.2), Bend(ABOVE, 2.0))),
-            NumericColumn("b", 1.0, bends=(Bend(BELOW, 2.5), Bend(ABOVE, 1.0))),
-        )
+def fit_bent(kind):
+    """Return a fitted model of columns that bend, and its rows."""
+    X, y = rows_with(
+        lambda X: 0.3 * (X.age - 50).clip(lower=0) + X["size"] * 0.5, n=240
     )
-    rows = rng.uniform(0.0, 4.0, (60, 2))
-    features = schema.with_bends(rows)
-    tree = random_tree(rng, features.shape[1], depth=2, lines=is_regressor)
-    tree = tree.replaced(spread=features.std(axis=0))
-    classes = None if is_regressor else (0, 1, 2)
-    model = made_up.estimator(made_up.fitted(tree, schema, classes, features))
-    targets = [(-1.0, 0.5), (1.5, np.inf)] if is_regressor else [0, 1, 2]
-    return model, rows, [one if is_regressor else (one, one) for one in targets]
-
-
-def counterfactual(model, x, ends, **limits):
-    """Return the nearest point that is predicted within ends, or None where there is none."""
-    target = ends[0] if hasattr(model, "classes_") else ends
-    try:
-        (one,) = counterfactuals(model, x, target, **limits)
-    except ValueError:
-        return None
-    assert ends[0] <= model.predict(one.row)[0] <= ends[1]
-    np.testing.assert_array_equal(model.encode(one.row, bends=True)[0], one.point)
-    return one
-
-
-def is_within(model, points, ends):
-    predicted = model.predict(points)
-    return (predicted >= ends[0]) & (predicted <= ends[1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_regressor", [False, True])
-@pytest.mark.parametrize("seed", range(4))
-def test_counterfactuals_move_columns_and_none_is_nearer(seed, is_regressor):
-    model, rows, targets = bent_model(seed, is_regressor)
-    spread = model.tree_.spread[[0, 3]]
-    axes = [np.linspace(x.min(), x.max(), 161) for x in rows.T]
-    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-    for x in rows[:4]:
-        for ends in targets:
-            wanted = is_within(model, grid, ends)
-            one = counterfactual(model, x, ends)
-            if one is None:
-                assert wanted.mean() < 0.01
-                continue
-            own = (np.abs(one.row[0] - x) / spread).sum()
-            np.testing.assert_allclose(one.distance, own, atol=1e-9)
-            if wanted.any():
-                away = (np.abs(grid[wanted] - x) / spread).sum(axis=1).min()
-                assert one.distance <= away + 2e-3
-
-
-@pytest.mark.parametrize("is_regressor", [False, True])
-def test_counterfactuals_change_columns_that_may_and_not_features(is_regressor):
-    model, rows, targets = bent_model(1, is_regressor)
-    for x in rows[:3]:
-        for ends in targets:
-            free = counterfactual(model, x, ends)
-            fixed = counterfactual(model, x, ends, fixed=["a"])
-            if fixed is not None:
-                assert list(fixed.changes) in ([], ["b"])
-                assert free.distance <= fixed.distance + 1e-9
+    y = (y > 3.0).astype(int) if kind is EvoTreeClassifier else y
+    leaves = "linear"
+    model = brief(
+        kind, leaves=leaves, shapes={"age": [("above", 50.0), ("below", 50.0)]}
+    )
+    return model.fit(X, y), X, y
 
 
 @pytest.fixture(scope="module", params=[EvoTreeRegressor, EvoTreeClassifier])
 def fitted(request):
-    X, y = rows_with(
-        lambda X: 0.3 * (X.age - 50).clip(lower=0) + X["size"] * 0.5, n=240
-    )
-    y = (y > 3.0).astype(int) if request.param is EvoTreeClassifier else y
-    leaves = "linear"
-    model = brief(
-        request.param, leaves=leaves, shapes={"age": [("above", 50.0), ("below", 50.0)]}
-    )
-    return model.fit(X, y), X, y
+    return fit_bent(request.param)
 
 
 def test_public_methods_speak_of_columns(fitted):
     model, X, y = fitted
     assert model.importances().shape == (2,)
-    shares = shap_values(model, X[:3], X[3:20])
-    assert shares.values.shape[:2] == (3, 2)
-    predict = (
-        model.predict if isinstance(y, pd.Series) and y.dtype.kind == "f" else None
-    )
-    if predict is not None:
-        np.testing.assert_allclose(
-            shares.values.sum(axis=1) + shares.base, predict(X[:3]), atol=1e-9
-        )
     far = X[:1].assign(age=500.0)
     assert model.explain(far).rows.outside[0] == ("age",)
     assert len(model.explain(X).rows) == len(X)
-    compare_rows(model, X[:1], X[1:2])
-    page = report(model, X, pd.Series(y, name="y")).data
-    assert len(page["columns"]) <= 2
-    own = page["trees"][page["own"]]
-    shown = {page["features"][j]: share for j, share in own["importances"]}
-    ours = dict(zip(X, model.feature_importances_, strict=True))
-    assert shown == pytest.approx({k: v for k, v in ours.items() if v}, abs=1e-3)
-
-
-def test_tables_and_pictures_add_up_the_terms_of_a_column(fitted):
-    model, X, _ = fitted
-    table = coefficient_table(model, ranges=True)
-    named = fitted_of(model)
-    named = named.scores or named
-    ax = plot_shapes(model, X)
-    ax.figure.canvas.draw()
-    node = int(table.node.iloc[0])
-    names = [panel.get_xlabel() for panel in ax.child_axes]
-    for name, part in table[table.node == node].groupby("column"):
-        c = list(X).index(name)
-        lines = ax.child_axes[names.index(name)].get_lines()
-        line = next(one for one in lines if len(one.get_xdata()) > 200)
-        x, y = (np.asarray(one, dtype=float) for one in line.get_data())
-        for row in part.itertuples():
-            inside = (x >= row.low) & (x <= row.high)
-            if inside.sum() > 1 and row.per_log == 0.0:
-                slopes = np.diff(y[inside]) / np.diff(x[inside])
-                np.testing.assert_allclose(slopes, row.per_unit, atol=1e-9)
-        # The line is what the terms of the column add to the sum of the node.
-        features = model.encode(X, bends=True)
-        of = np.flatnonzero(named.schema.column_of == c)
-        added = (features - model.training_rows_.means[node])[:, of]
-        added = added @ named.factors[node, of]
-        np.testing.assert_allclose(np.interp(X[name], x, y), added, atol=1e-6)
-    plt.close("all")
-
-
-def test_pictures_of_nodes_without_terms_are_refused(fitted):
-    model, _, _ = fitted
-    with pytest.raises(ValueError, match="node=True"):
-        plot_shapes(model, node=True)
-    with pytest.raises(TypeError, match="list"):
-        plot_shapes([])
 
 
 def test_a_model_goes_on_with_its_bends(fitted):
@@ -692,12 +554,3 @@ def test_collections_do_not_bend(kind):
     y = array.from_array(np.arange(40) % 2, chunks=20)
     with pytest.raises(ValueError, match="shapes="):
         brief(kind, leaves="constant", shapes="quartiles").fit(X, y)
-
-
-def test_regions_of_columns_that_bend_are_not_drawn():
-    X, y = rows_with(lambda X: X.age, n=60)
-    y = (y > y.median()).astype(int)
-    model = brief(EvoTreeClassifier, shapes={"age": [("log", 20.0)]})
-    model = model.fit(X[["age"]], y)
-    with pytest.raises(ValueError, match="bend"):
-        plot_decision_regions(model, X[["age"]], y)

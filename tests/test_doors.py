@@ -27,12 +27,13 @@ from evotree import (
 )
 from evotree.cli import rows as command_line
 from evotree.cli.main import make_parser
-from evotree.export import coefficient_table, export_sql, to_onnx
+from evotree.export import export_sql, to_onnx
 from evotree.inspection import counterfactuals
 from evotree.schema import TRUTH, WHOLE, CategoricalColumn
 from evotree.tables.columns import encode, positions_of, value_of
 from evotree.tables.frames import read_labels
 from evotree.tables.readers import EXACT_NUMBERS, read_table
+from evotree.texts import coefficient_table
 from tests.quick_models import brief
 
 LEVELS = {

@@ -18,7 +18,7 @@ from evotree import (
     load_model,
     save_model,
 )
-from evotree.export import export_python, export_text
+from evotree.export import export_python
 from evotree.schema import (
     ABOVE,
     BELOW,
@@ -28,6 +28,7 @@ from evotree.schema import (
     NumericColumn,
     Schema,
 )
+from evotree.texts import export_text
 from tests.export.languages import python_function
 from tests.quick_models import FREE, brief, evolved, seen_until
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.export import tree_from_dict, tree_to_dict
 from evotree.leaf_models import OutputModels
 from evotree.operators.pruning import prune_tree
-from evotree.plain import TREE_VERSION
+from evotree.plain import TREE_VERSION, tree_from_dict, tree_to_dict
 from tests.exported import assert_same, modelled_trees, stump, tame, trees, with_models
 
 

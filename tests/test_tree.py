@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 
-from evotree.export import export_html, export_text
 from evotree.operators.pruning import prune_tree
+from evotree.texts import export_html, export_text
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees, node_depths
 from tests import exported
 from tests.quick_models import CLASSIFIERS, REGRESSORS, name_of

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from evotree import EvoTreeClassifier, EvoTreeRegressor, parallel, to_frame
 from evotree.engine.choice import TERM_MULTIPLES
 from evotree.engine.problem import NOISE
-from evotree.export import export_text
+from evotree.texts import export_text
 from tests.quick_models import FIXED, brief, every_evolved, nested, rows_for
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone

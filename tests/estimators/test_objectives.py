@@ -24,8 +24,8 @@ from evotree import (
     evolve,
     make_toolbox,
 )
-from evotree.export import export_text
 from evotree.fitness.objectives import as_objective
+from evotree.texts import export_text
 from tests.quick_models import evolved
 from tests.reference.signs import violations
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 
 from evotree import EvoTreeSurvival, load_model, save_model
 from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
-from evotree.export import export_python, export_text
+from evotree.export import export_python
 from evotree.inspection import counterfactuals
 from evotree.plotting import plot_survival, plot_tree
 from evotree.report import report
@@ -28,6 +28,7 @@ from evotree.survival import (
     median_time,
     survival,
 )
+from evotree.texts import export_text
 from tests.quick_models import BRIEF, FREE, evolved, seen_until
 from tests.strategies import seeds
 

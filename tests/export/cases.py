@@ -7,8 +7,8 @@ import numpy as np
 
 from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
 from evotree.tree import ObliqueTree, SoftSides
-from tests.export.languages import Case
 from tests.exported import with_models
+from tests.made_up import Case
 from tests.reference.pruning import random_sizes
 
 # What leaves hold, how, whether sides are soft, and the number of trees.

@@ -18,9 +18,6 @@ import numpy as np
 import pytest
 
 from evotree.export import export_c, export_python, export_sql, to_onnx
-from evotree.schema import NumericColumn, Schema
-from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
-from tests import made_up
 
 GCC = shutil.which("gcc")
 FLAGS = [
@@ -32,58 +29,6 @@ FLAGS = [
     "-Wno-overlength-strings",
     "-O1",
 ]
-
-
-class Case(NamedTuple):
-    """Trees of one kind, one or a forest, and rows."""
-
-    trees: tuple[ObliqueTree, ...]
-    rows: np.ndarray
-    classes: tuple[Any, ...] | None = None
-    sides: SoftSides | None = None
-    columns: tuple[NumericColumn, ...] = ()  # by default one for each number of a row
-
-    @property
-    def features(self):
-        """The rows as the trees read them."""
-        return Schema(self.columns).with_bends(self.rows)
-
-    @property
-    def has_probabilities(self):
-        """Whether code for probabilities can be written."""
-        is_sum = (
-            self.sides is not None
-            or len(self.trees) > 1
-            or self.trees[0].models is not None
-        )
-        return self.classes is not None and is_sum
-
-    def predict_proba(self):
-        """Return shares of classes, or numbers, a column for each output."""
-        if self.sides is not None:
-            return self.sides.predict(self.trees[0], self.features)
-        return mean_of_trees(self.trees, self.features)
-
-    def predict(self):
-        """Return positions of classes, or numbers, a column for each output."""
-        if self.classes is None:
-            return self.predict_proba()
-        if len(self.trees) > 1:
-            return self.predict_proba().argmax(axis=1)
-        return self.trees[0].predict_label(self.features)
-
-    @property
-    def estimator(self):
-        """An estimator that holds the trees as if it had been fitted."""
-        return made_up.estimator(*self.members)
-
-    @property
-    def members(self):
-        """The trees with what is known of them."""
-        return tuple(
-            made_up.fitted(tree, self.columns or None, self.classes, sides=self.sides)
-            for tree in self.trees
-        )
 
 
 class Answer(NamedTuple):

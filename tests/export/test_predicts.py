@@ -25,7 +25,6 @@ from tests.export.cases import KINDS, SIZES, assert_predicts, cases
 from tests.export.languages import (
     GCC,
     LANGUAGES,
-    Case,
     compiled,
     python_function,
     query,
@@ -33,6 +32,7 @@ from tests.export.languages import (
     run_onnx,
 )
 from tests.exported import chain, modelled_trees, stump, trees, with_models
+from tests.made_up import Case
 from tests.test_model_file import FRAME
 from tests.test_model_file import KINDS as MODELS
 

@@ -20,14 +20,7 @@ from evotree import (
 )
 from evotree.cli.main import main
 from evotree.dataset import Dataset
-from evotree.export import (
-    export_c,
-    export_python,
-    export_rules,
-    export_sql,
-    export_text,
-    to_onnx,
-)
+from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.forests.growing import (
     draw_features,
     given_positions,
@@ -35,6 +28,7 @@ from evotree.forests.growing import (
 )
 from evotree.model_file import Model, load_model, load_tree_model, save_model
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
+from evotree.texts import export_rules, export_text
 from tests.quick_models import checked
 from tests.reference.naive import leaf_of
 

@@ -23,7 +23,6 @@ from evotree import (
     Variation,
     search_scores,
 )
-from evotree.export import export_graphviz, export_html, export_rules, export_text
 from evotree.operators.constraints import ShapeLimits
 from evotree.operators.structure.splice import make_individual
 from evotree.plotting import plot_tree
@@ -31,6 +30,7 @@ from evotree.rng import make_streams
 from evotree.simulators.actions import as_actions
 from evotree.simulators.breeding import Breeder
 from evotree.simulators.scores import DEFAULT, Scorer
+from evotree.texts import export_graphviz, export_html, export_rules, export_text
 from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
 from tests.runs import assert_same_run
