@@ -95,6 +95,18 @@ def test_migrants_are_the_best_and_take_the_places_of_the_worst(iris, seed, n, c
         assert set(arrived) <= fitness_of.keys()
 
 
+def test_the_first_of_an_island_stays_where_all_are_equal(iris):
+    islands = []
+    for toolbox in make_toolboxes(iris, 2):
+        (tree,) = toolbox.population(n=1)
+        trees = [tree, *(tree.clone() for _ in range(3))]
+        islands.append(start(trees, toolbox, make_statistics()))
+    before = [island.population[0] for island in islands]
+    migrate(islands, 3)
+    for first, island in zip(before, islands, strict=True):
+        assert any(tree is first for tree in island.population)
+
+
 def splits_of(tree):
     """Return the splits of a tree, by which it is known."""
     return tuple(array.tobytes() for array in tree.splits)
