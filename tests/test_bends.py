@@ -685,15 +685,6 @@ def test_rows_without_columns_do_not_bend(shapes):
         search_scores(problem, config)
 
 
-@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
-def test_collections_do_not_bend(kind):
-    array = pytest.importorskip("dask.array")
-    X = array.from_array(np.random.default_rng(0).random((40, 2)), chunks=20)
-    y = array.from_array(np.arange(40) % 2, chunks=20)
-    with pytest.raises(ValueError, match="shapes="):
-        brief(kind, leaves="constant", shapes="quartiles").fit(X, y)
-
-
 def test_regions_of_columns_that_bend_are_not_drawn():
     X, y = rows_with(lambda X: X.age, n=60)
     y = (y > y.median()).astype(int)

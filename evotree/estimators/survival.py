@@ -16,7 +16,7 @@ from evotree.configuration import documented
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.estimators import base
 from evotree.estimators.evolved import _ATTRIBUTES, _RUN, _SHAPE, EvolvedTree
-from evotree.estimators.rows import Beside, TargetReader, is_collection
+from evotree.estimators.rows import Beside, TargetReader
 from evotree.fitted import Fitted
 from evotree.schema import Schema
 from evotree.survival import (
@@ -111,8 +111,6 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         cv : int, splitter or iterable of pairs, optional
             What is held out while a tree is chosen. Hazards are those of the rows that are not.
         """
-        if is_collection(X):
-            raise ValueError("X is a collection of Dask: allowed are rows in memory.")
         return super().fit(X, y, sample_weight, groups=groups, cv=cv)
 
     def _make_dataset(

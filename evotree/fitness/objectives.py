@@ -32,7 +32,6 @@ from evotree.fitness.base import (
 )
 from evotree.fitness.leaves import (
     F1,
-    LEAST_MEAN,
     MCC,
     PINBALL,
     POISSON,
@@ -233,7 +232,6 @@ class ProbabilityScore(_OfAccuracy):
 
     names = ("log_loss", "brier", "roc_auc")
     takes_noise = False  # soft sides are smooth themselves
-    needs_rows = True
 
     kind: str = "log_loss"
     rows: Any = None
@@ -324,7 +322,7 @@ class OwnObjective(_OfAccuracy):
         return str(getattr(self.function, "__name__", repr(self.function)))
 
     @property
-    def needs_rows(self) -> bool:  # type: ignore[override]
+    def needs_rows(self) -> bool:
         """Whether the callable takes `Leaves`."""
         return len(self._parameters) > 1
 
@@ -391,7 +389,6 @@ class SquaredLoss(_LossOfMeans):
 
     names = ("squared_error",)
     goes_with = frozenset({LINES, OUTPUTS, ORDER})
-    needs_rows = False
 
     def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
         """Return the error of each node as a leaf, a share of the whole."""
@@ -487,7 +484,6 @@ class PoissonLoss(_LossOfRows):
     goes_with = frozenset({LINES, EXPOSURES, ORDER})
     link = "log"
     code = POISSON
-    needs_rows = False  # `PoissonSums` needs none
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
@@ -513,41 +509,6 @@ class PoissonLoss(_LossOfRows):
             mean = dataset.target_mean
             tree = tree.predicting(mean + share * (tree.values - mean))
         return super().finish(tree, dataset)
-
-
-@dataclass(frozen=True)
-class PoissonSums(TargetLoss):
-    """Poisson's deviance by the sums of leaves, where the rows are elsewhere."""
-
-    # For rows with counts c and the mean m half of the deviance is ``sum w c log c - sum w c log
-    # m``. The first sum over all rows, `entropy`, is the same for all trees: the errors are without
-    # it. The raw targets have their 0 at `zero`, in the units of the trees' counts.
-
-    needs_rows = False
-
-    zero: float
-    entropy: float
-
-    def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
-        """Return the losses of the nodes but for the entropy, a share of the whole."""
-        losses, whole = self._losses(tree)
-        return losses / whole
-
-    def _losses(self, tree: Leafed) -> tuple[np.ndarray, float]:
-        """Return the losses of the nodes but for the entropy, and that of all rows with it."""
-        weight = tree.counts[:, 0]
-        total = np.maximum(0.0, tree.counts[:, 1] - self.zero * weight)
-        mean = np.maximum(LEAST_MEAN, total / weight)
-        losses = weight * mean - total - total * np.log(mean)
-        whole = float(losses[0]) + self.entropy
-        rounding = 1e-13 * (abs(float(losses[0])) + abs(self.entropy))
-        return losses, whole if whole > rounding else math.inf
-
-    def quality(self, tree: Leafed) -> float:
-        """Return the share of the root's loss that is saved; 1 where all targets are equal."""
-        losses, whole = self._losses(tree)
-        lost = float(losses[tree.subtree_size == 1].sum()) + self.entropy
-        return 1.0 - lost / whole
 
 
 __all__ = [
