@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from evotree.estimators import (
         EvoTreeClassifier,
         EvoTreeRegressor,
-        EvoTreeSurvival,
         ObliqueForestClassifier,
         ObliqueForestRegressor,
         ObliqueTreeClassifier,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from evotree.operators.refinement import Refinement
     from evotree.operators.structure.rounding import round_tree
     from evotree.operators.structure.splice import with_tree
+    from evotree.survival.estimator import EvoTreeSurvival
     from evotree.tree import Individual, ObliqueTree
 
 from evotree._version import DISTRIBUTION, __version__, namesakes
@@ -87,7 +87,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.estimators": (
         "EvoTreeClassifier",
         "EvoTreeRegressor",
-        "EvoTreeSurvival",
         "ObliqueForestClassifier",
         "ObliqueForestRegressor",
         "ObliqueTreeClassifier",
@@ -104,6 +103,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.operators.refinement": ("Refinement",),
     "evotree.operators.structure.splice": ("with_tree",),
     "evotree.operators.structure.rounding": ("round_tree",),
+    "evotree.survival.estimator": ("EvoTreeSurvival",),
     "evotree.tree": ("Individual", "ObliqueTree"),
 }
 """The public names of each module: those that type checkers see imported above."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         TAORegressor,
         tao_path,
     )
-    from evotree.estimators.survival import EvoTreeSurvival
     from evotree.operators.splitters.registry import GREEDY_PRESETS
 
 _NAMES = {
@@ -29,7 +28,6 @@ _NAMES = {
     "forest": "ObliqueForestClassifier ObliqueForestRegressor",
     "local": "GREEDY_PRESETS ObliqueTreeClassifier ObliqueTreeRegressor "
     "TAOClassifier TAOPath TAORegressor tao_path",
-    "survival": "EvoTreeSurvival",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from evotree.configuration import Cost, LinearLeaves, Quantile
-from evotree.dataset import EXPOSURE, Dataset
+from evotree.dataset import EVENTS, EXPOSURE, Dataset
 from evotree.fitness.base import (
     EXPOSURES,
     LINES,
@@ -50,7 +50,6 @@ from evotree.fitness.linear_leaves import (
     lines_asked,
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
-from evotree.survival import TIME, Times
 from evotree.tree import ObliqueTree
 
 
@@ -476,8 +475,9 @@ class PoissonLoss(_LossOfRows):
     As the deviance is a Bregman divergence, these are those of the squared error (Robertson,
     Wright and Dykstra 1988, Order restricted statistical inference, section 1.5).
 
-    For times to an event each leaf has one event more, at the rate of all rows, as of rpart's
-    survival trees: a leaf without events has not been shown to be without risk.
+    Where exposures are made of all rows, as for times to an event, each leaf has one event more,
+    at the rate of all rows, as of rpart's survival trees: a leaf without events has not been shown
+    to be without risk.
     """
 
     names = ("poisson",)
@@ -494,11 +494,10 @@ class PoissonLoss(_LossOfRows):
                 f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
                 "are 0 and above, not all 0."
             )
-        times = Times.of(dataset.extras)
-        if times is None:
+        if dataset.exposures_of is None:
             return cls()
         weight = dataset.sample_weight / dataset.extras[EXPOSURE]
-        return cls(prior=float(weight.sum() / (weight @ times.event)))
+        return cls(prior=float(weight.sum() / (weight @ dataset.extras[EVENTS])))
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree with these means, in order."""
@@ -645,13 +644,14 @@ def models_of_leaves(
 ) -> LogisticLeaves | None:
     """Return the models that are made of leaves once trees have evolved, or None.
 
-    For times to events ``"auto"`` is models, too: they compete with constant leaves.
+    Where exposures are made of all rows ``"auto"`` is models, too: they compete with constant
+    leaves.
     """
     objective = dataset.objective
     link = "identity" if objective is None else objective.link
     if dataset.n_classes:
         link = "logit"
-    competes = leaves == "auto" and TIME in dataset.extras
+    competes = leaves == "auto" and dataset.exposures_of is not None
     if link == "identity" or (leaves in ("auto", "constant") and not competes):
         return None
     kind = LogisticLeaves if link == "logit" else LogLinearLeaves
