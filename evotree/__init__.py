@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from evotree.estimators import (
         EvoTreeClassifier,
         EvoTreeRegressor,
-        EvoTreeSurvival,
         ObliqueTreeClassifier,
         ObliqueTreeRegressor,
         TAOClassifier,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from evotree.operators.structure.rounding import round_tree
     from evotree.operators.structure.splice import with_tree
     from evotree.simulators import ScoredProblem, ScoredResult, search_scores
+    from evotree.survival.estimator import EvoTreeSurvival
     from evotree.tree import Individual, ObliqueTree
 
 from evotree._version import DISTRIBUTION, __version__, namesakes
@@ -85,7 +85,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.estimators": (
         "EvoTreeClassifier",
         "EvoTreeRegressor",
-        "EvoTreeSurvival",
         "ObliqueTreeClassifier",
         "ObliqueTreeRegressor",
         "TAOClassifier",
@@ -102,6 +101,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.operators.structure.rounding": ("round_tree",),
     "evotree.forests": ("ObliqueForestClassifier", "ObliqueForestRegressor"),
     "evotree.simulators": ("ScoredProblem", "ScoredResult", "search_scores"),
+    "evotree.survival.estimator": ("EvoTreeSurvival",),
     "evotree.tree": ("Individual", "ObliqueTree"),
 }
 """The public names of each module: those that type checkers see imported above."""

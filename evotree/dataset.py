@@ -17,7 +17,6 @@ import numpy as np
 from evotree._jit import kernel
 from evotree.rng import as_generator
 from evotree.schema import LARGEST, Schema
-from evotree.survival import TIME, StepFunction, Times, cumulative_hazard, exposures
 from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
 SCALINGS = ("standard", "common", "minmax")
@@ -28,6 +27,9 @@ GROUPS, PART = "groups", "cv"
 
 EXPOSURE = "exposure"
 """Extra column of how long, or at how much, the events of each row were counted, above 0."""
+
+EVENTS = "event"
+"""Extra column of the events of each row, where the exposures are made of other rows."""
 
 HELD_OUT, TRAINED_ON = 1, -1
 """What a fold of a user does with the rows of a part; 0 for neither."""
@@ -88,6 +90,10 @@ class Dataset:
         The affine map of the targets to raw units; 0 and 1 for classes.
     extras : dict of str to ndarray of shape (n_distinct,)
         Columns that are not features, such as a group or a cost.
+    exposures_of : callable or None
+        ``exposures_of(extras, weight)``, where the exposure of a row depends on all rows, as the
+        hazard until a time does. It is given the extra columns of the rows trained on, and weights,
+        and returns what makes exposures of extra columns; None where these rows tell nothing.
     objective : Objective or None
         What trees are evolved for; None for the accuracy, or the squared error.
     schema : Schema or None
@@ -130,6 +136,7 @@ class Dataset:
     weight_unit: float = 1.0
     cv: int | np.ndarray | None = None
     has_weights: bool = False
+    exposures_of: Any = None
 
     @classmethod
     def from_arrays(
@@ -563,12 +570,9 @@ class Dataset:
             extras=extras,
         )
 
-    def at_hazard(self, hazard: StepFunction) -> Self:
-        """Return the same times to events at exposures that are those of another hazard."""
-        times = Times.of(self.extras)
-        assert times is not None
-        exposure = exposures(times, hazard)
-        rates = times.event / exposure
+    def at_exposures(self, exposure: np.ndarray) -> Self:
+        """Return the same events at other exposures."""
+        rates = self.extras[EVENTS] / exposure
         return replace(
             self,
             y=(rates - self.target_mean) / self.target_scale,
@@ -1115,18 +1119,20 @@ def split_folds(
 def parted(dataset: Dataset, role: np.ndarray) -> tuple[Dataset, Dataset]:
     """Return the rows that are trained on, and those held out, by what each given row is for.
 
-    Exposures that are hazards are those of the former: nothing is known of rows held out.
+    Exposures that depend on all rows are made of the former: nothing is known of rows held out.
     """
     rows, held_out = (
         dataset.subsample(np.flatnonzero(role == one)) for one in (TRAINED_ON, HELD_OUT)
     )
-    times = Times.of(rows.extras) if TIME in rows.extras else None
-    if times is None or not times.event.any():
+    if dataset.exposures_of is None:
         return rows, held_out
-    hazard = cumulative_hazard(times, rows.sample_weight / rows.extras[EXPOSURE])
-    renewed = rows.at_hazard(hazard)
+    weight = rows.sample_weight / rows.extras[EXPOSURE]
+    exposures = dataset.exposures_of(rows.extras, weight)
+    if exposures is None:
+        return rows, held_out
+    renewed = rows.at_exposures(exposures(rows.extras))
     factor = rows.total_weight / renewed.total_weight
-    held_out = held_out.at_hazard(hazard)
+    held_out = held_out.at_exposures(exposures(held_out.extras))
     return (
         replace(renewed, sample_weight=factor * renewed.sample_weight),
         replace(held_out, sample_weight=factor * held_out.sample_weight),

@@ -545,12 +545,3 @@ def test_rows_without_columns_do_not_bend(shapes):
     problem = ScoredProblem(score=lambda tree, seed: 0.0, actions=2, box=([0.0], [1.0]))
     with pytest.raises(ValueError, match="shapes="):
         search_scores(problem, config)
-
-
-@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
-def test_collections_do_not_bend(kind):
-    array = pytest.importorskip("dask.array")
-    X = array.from_array(np.random.default_rng(0).random((40, 2)), chunks=20)
-    y = array.from_array(np.arange(40) % 2, chunks=20)
-    with pytest.raises(ValueError, match="shapes="):
-        brief(kind, leaves="constant", shapes="quartiles").fit(X, y)

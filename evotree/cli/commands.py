@@ -20,7 +20,7 @@ from evotree.cli.options import RETRIED, search_parameters, value_of
 from evotree.cli.rows import TableRows
 from evotree.configuration import Cost, check_parameters
 from evotree.engine.config import Checkpoint
-from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
+from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.files import write_whole
 from evotree.fitness.base import check_costs
 from evotree.front import CHOSEN, check_rule
@@ -33,6 +33,7 @@ from evotree.model_file import (
 )
 from evotree.schema import text_of
 from evotree.survival import Times, concordance
+from evotree.survival.estimator import EvoTreeSurvival
 from evotree.tables.columns import numbers_of, positions_of, reading
 
 ESTIMATORS = {

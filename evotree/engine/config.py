@@ -251,8 +251,7 @@ class Evolution(Configuration):
     max_samples : int, float in (0, 1] or None, default=None
         For large data: the evolution starts on a stratified subsample of this size, or share, which
         grows at most fourfold per step to all rows. Each sample has half the generations of the one
-        before, and an equal share of the time; hyperparameters are chosen on the first. For
-        collections of Dask the size of the sample that trees are bred on, 100,000 rows where None.
+        before, and an equal share of the time; hyperparameters are chosen on the first.
     variation : Variation, default=Variation()
         How offspring are bred and selected.
     refinement : str, list, dict of str to float, Refinement or None, default="sparse"

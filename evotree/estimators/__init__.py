@@ -17,14 +17,12 @@ if TYPE_CHECKING:
         TAORegressor,
         tao_path,
     )
-    from evotree.estimators.survival import EvoTreeSurvival
     from evotree.operators.splitters.registry import GREEDY_PRESETS
 
 _NAMES = {
     "evolved": "EVOLUTION_PRESETS EvoTreeClassifier EvoTreeRegressor",
     "local": "GREEDY_PRESETS ObliqueTreeClassifier ObliqueTreeRegressor "
     "TAOClassifier TAOPath TAORegressor tao_path",
-    "survival": "EvoTreeSurvival",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

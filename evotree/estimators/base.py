@@ -44,7 +44,6 @@ from evotree.estimators.rows import (
     RowEncoder,
     TargetReader,
     is_of_several_outputs,
-    lazy_on_collections,
 )
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.fitted import FitArguments, Fitted, TrainingRows, summarize
@@ -113,7 +112,6 @@ class TreeEstimator(RowEncoder):
             setattr(self, name, group_with(self, name, values))
         return self
 
-    @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""
         rows = self._features(X)  # first: it says so where there is no model
@@ -259,7 +257,6 @@ class TreeClassifier(ClassReader, TreeEstimator):
             sides=sides or fit_soft_sides(tree, dataset, brief=brief, end=end),
         )
 
-    @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
 
@@ -268,7 +265,6 @@ class TreeClassifier(ClassReader, TreeEstimator):
         rows = self._features(X)  # which says first that there is no fit
         return self.classes_[self.tree_.predict_label(rows)]
 
-    @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
@@ -325,7 +321,6 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         fitted = super()._fitted_of(tree, dataset)
         return replace(fitted, deviations=leaf_deviations(tree, dataset))
 
-    @lazy_on_collections(lambda _: np.empty(0))
     def predict(
         self, X: Any, *, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:

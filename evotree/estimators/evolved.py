@@ -34,8 +34,7 @@ from evotree.engine.search import RowSearch
 from evotree.engine.state import Continuation, continuation
 from evotree.estimators import base
 from evotree.estimators.editing import Editor, refit
-from evotree.estimators.partitions import fit_collections
-from evotree.estimators.rows import CLASS_WEIGHT, Beside, is_collection
+from evotree.estimators.rows import CLASS_WEIGHT, Beside
 from evotree.estimators.warmup import compiling_beside
 from evotree.fitness.base import FeatureCosts, check_costs
 from evotree.fitness.objectives import ExpectedCost
@@ -278,17 +277,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         fitted with the best tree until then. A `UserWarning` says where the tree is a single leaf,
         but a smaller `size_penalty` has others.
 
-        Rows that no machine holds come as collections of Dask, `X` as an Array or a DataFrame, the
-        others as Arrays or Series with the same partitions. Trees are then bred on a sample of
-        `max_samples` rows, by default 100,000. The values of nodes and the scores of the front
-        are those of all rows, and so is the choice of the tree where cross-validation, which sees
-        the sample, compares nothing. Medians, levels of categories, units, the digits
-        of splits and soft probabilities are those of the sample. `objective` has to follow from the
-        sums of leaves, as all names do but ``"log_loss"``, ``"brier"``, ``"roc_auc"``,
-        ``"absolute_error"`` and ``"quantile"``; leaves are constant. For `min_samples_leaf` all
-        rows count in the end, and before that the same share
-        of the sample.
-
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -322,17 +310,14 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         task = "classification" if is_classifier(self) else "regression"
         beside = Beside(sample_weight, sensitive, groups, cv, exposure)
         with self._unchanged_on_failure(), one_blas_thread(), compiling_beside(task):
-            if is_collection(X):
-                result = fit_collections(self, X, y, beside, begin)
-            else:
-                result = self._search(
-                    X,
-                    y,
-                    beside,
-                    begin,
-                    continues=getattr(self, "_last", None) if self.warm_start else None,
-                )
-                self._keep(result)
+            result = self._search(
+                X,
+                y,
+                beside,
+                begin,
+                continues=getattr(self, "_last", None) if self.warm_start else None,
+            )
+            self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
     def _fit_schema(self, table: Any, weight: np.ndarray) -> Schema:

@@ -9,13 +9,11 @@ Rows of one patient, machine or day are alike. Where some of them are held out a
 tree that only knows its groups seems to be good.
 """
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date, timedelta
-from functools import wraps
 from numbers import Integral
 from typing import Annotated, Any, Self
 
@@ -64,6 +62,7 @@ from evotree.tables.frames import (
     by_row,
     is_frame,
     read_labels,
+    refuse_collections,
     refuse_complex,
     refuse_dates,
     unmasked,
@@ -194,6 +193,7 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
     def _features(self, X: Any) -> np.ndarray:
         """Return the features that trees read."""
         check_is_fitted(self)
+        refuse_collections(X)
         schema = self.fitted_.schema
         is_categorical = np.array(
             [isinstance(column, CategoricalColumn) for column in schema]
@@ -242,6 +242,7 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         self, X: Any, y: Any, **checks: bool
     ) -> tuple[pd.DataFrame, np.ndarray]:
         """Return training rows as a named table, and labels or targets that pass `checks`."""
+        refuse_collections(X)
         given = self.categorical_features
         if is_frame(X) or not (given is None or isinstance(given, str)):
             table = as_table(X)
@@ -620,78 +621,3 @@ def class_weight_of_rows(
             f"class_weight={class_weight!r}: allowed are finite weights, at least 0."
         )
     return factors
-
-
-# ---- collections of Dask, partition by partition -------------------------------------------------
-
-_READ_BY_WORKERS = {"feature_names_in_", "n_features_in_"}
-
-
-def is_collection(X: Any) -> bool:
-    """Return whether rows are a collection of Dask; nobody has one who did not import it."""
-    dask = sys.modules.get("dask")
-    return dask is not None and bool(dask.is_dask_collection(X))
-
-
-def lazy_on_collections(empty: Callable[[Any], np.ndarray]) -> Callable[[Any], Any]:
-    """Make a method of rows lazy where these are a collection of Dask."""
-
-    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(method)
-        def on_rows(self: Any, X: Any, **options: Any) -> Any:
-            if not is_collection(X):
-                return method(self, X, **options)
-            for name, value in options.items():
-                if value:
-                    raise ValueError(
-                        f"{name}={value!r}: for collections of Dask allowed is False."
-                    )
-            return _lazily(X, method.__name__, _without_records(self), empty(self))
-
-        return on_rows
-
-    return decorate
-
-
-def _lazily(X: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
-    """Return what a method of an estimator will return for the rows of a collection."""
-    asked = (name, estimator, nothing)
-    if not hasattr(X, "map_blocks"):
-        meta = _predict_partition(X._meta, *asked)
-        return X.map_partitions(_predict_partition, *asked, meta=meta)
-    if X.ndim != 2:
-        raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions.")
-    shape: dict[str, Any] = (
-        {"chunks": (X.chunks[0], nothing.shape[1:])}
-        if nothing.ndim > 1
-        else {"drop_axis": 1}
-    )
-    return X.rechunk({1: -1}).map_blocks(
-        _predict_partition, *asked, dtype=nothing.dtype, meta=nothing, **shape
-    )
-
-
-def _predict_partition(
-    rows: Any, name: str, estimator: Any, nothing: np.ndarray
-) -> Any:
-    """Return what a method says of a partition, with the index of its rows."""
-    predicted: np.ndarray = getattr(estimator, name)(rows) if len(rows) else nothing
-    if not isinstance(rows, pd.DataFrame):
-        return predicted
-    if predicted.ndim == 1:
-        return pd.Series(predicted, index=rows.index)
-    return pd.DataFrame(predicted, index=rows.index, columns=estimator.classes_)
-
-
-def _without_records(estimator: Any) -> Any:
-    """Return an estimator that predicts and explains the same, to send to workers."""
-    bare = copy(estimator)
-    # Records of the search need not travel, and callbacks cannot.
-    bare.__dict__ = {
-        key: None if key == "callbacks" else value
-        for key, value in vars(estimator).items()
-        if not key.startswith("_")
-        and (not key.endswith("_") or key in _READ_BY_WORKERS)
-    }
-    bare.fitted_ = replace(estimator.fitted_, training=None)
-    return bare

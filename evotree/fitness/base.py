@@ -161,8 +161,6 @@ class Objective:
     # The link of linear models in leaves. Trees evolve with models of "identity"; others are made
     # of the best trees, which evolve with constant leaves (`linear_leaves.LogisticLeaves`).
     link: ClassVar[str] = "identity"
-    # Whether the quality is no function of the sums of the leaves (``counts``).
-    needs_rows: bool = False
 
     # What an objective may have.
     features: FeatureCosts | None = None  # what features cost
@@ -272,7 +270,6 @@ class TargetLoss(Objective):
     """A loss of targets, whose quality is the share of it that a tree saves, scikit-learn's D²."""
 
     is_of_classes = False
-    needs_rows = True
 
     unit: float = 1.0  # the whole loss, in the units of `errors`
     term_penalty: float = 0.0  # of each term of a leaf, a share of the whole loss

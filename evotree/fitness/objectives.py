@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from evotree.configuration import Cost, LinearLeaves, Quantile
-from evotree.dataset import EXPOSURE, Dataset
+from evotree.dataset import EVENTS, EXPOSURE, Dataset
 from evotree.fitness.base import (
     EXPOSURES,
     LINES,
@@ -32,7 +32,6 @@ from evotree.fitness.base import (
 )
 from evotree.fitness.leaves import (
     F1,
-    LEAST_MEAN,
     MCC,
     PINBALL,
     POISSON,
@@ -51,7 +50,6 @@ from evotree.fitness.linear_leaves import (
     lines_asked,
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
-from evotree.survival import TIME, Times
 from evotree.tree import ObliqueTree
 
 
@@ -233,7 +231,6 @@ class ProbabilityScore(_OfAccuracy):
 
     names = ("log_loss", "brier", "roc_auc")
     takes_noise = False  # soft sides are smooth themselves
-    needs_rows = True
 
     kind: str = "log_loss"
     rows: Any = None
@@ -324,7 +321,7 @@ class OwnObjective(_OfAccuracy):
         return str(getattr(self.function, "__name__", repr(self.function)))
 
     @property
-    def needs_rows(self) -> bool:  # type: ignore[override]
+    def needs_rows(self) -> bool:
         """Whether the callable takes `Leaves`."""
         return len(self._parameters) > 1
 
@@ -391,7 +388,6 @@ class SquaredLoss(_LossOfMeans):
 
     names = ("squared_error",)
     goes_with = frozenset({LINES, OUTPUTS, ORDER})
-    needs_rows = False
 
     def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
         """Return the error of each node as a leaf, a share of the whole."""
@@ -479,15 +475,15 @@ class PoissonLoss(_LossOfRows):
     As the deviance is a Bregman divergence, these are those of the squared error (Robertson,
     Wright and Dykstra 1988, Order restricted statistical inference, section 1.5).
 
-    For times to an event each leaf has one event more, at the rate of all rows, as of rpart's
-    survival trees: a leaf without events has not been shown to be without risk.
+    Where exposures are made of all rows, as for times to an event, each leaf has one event more,
+    at the rate of all rows, as of rpart's survival trees: a leaf without events has not been shown
+    to be without risk.
     """
 
     names = ("poisson",)
     goes_with = frozenset({LINES, EXPOSURES, ORDER})
     link = "log"
     code = POISSON
-    needs_rows = False  # `PoissonSums` needs none
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
@@ -498,11 +494,10 @@ class PoissonLoss(_LossOfRows):
                 f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
                 "are 0 and above, not all 0."
             )
-        times = Times.of(dataset.extras)
-        if times is None:
+        if dataset.exposures_of is None:
             return cls()
         weight = dataset.sample_weight / dataset.extras[EXPOSURE]
-        return cls(prior=float(weight.sum() / (weight @ times.event)))
+        return cls(prior=float(weight.sum() / (weight @ dataset.extras[EVENTS])))
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree with these means, in order."""
@@ -513,41 +508,6 @@ class PoissonLoss(_LossOfRows):
             mean = dataset.target_mean
             tree = tree.predicting(mean + share * (tree.values - mean))
         return super().finish(tree, dataset)
-
-
-@dataclass(frozen=True)
-class PoissonSums(TargetLoss):
-    """Poisson's deviance by the sums of leaves, where the rows are elsewhere."""
-
-    # For rows with counts c and the mean m half of the deviance is ``sum w c log c - sum w c log
-    # m``. The first sum over all rows, `entropy`, is the same for all trees: the errors are without
-    # it. The raw targets have their 0 at `zero`, in the units of the trees' counts.
-
-    needs_rows = False
-
-    zero: float
-    entropy: float
-
-    def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
-        """Return the losses of the nodes but for the entropy, a share of the whole."""
-        losses, whole = self._losses(tree)
-        return losses / whole
-
-    def _losses(self, tree: Leafed) -> tuple[np.ndarray, float]:
-        """Return the losses of the nodes but for the entropy, and that of all rows with it."""
-        weight = tree.counts[:, 0]
-        total = np.maximum(0.0, tree.counts[:, 1] - self.zero * weight)
-        mean = np.maximum(LEAST_MEAN, total / weight)
-        losses = weight * mean - total - total * np.log(mean)
-        whole = float(losses[0]) + self.entropy
-        rounding = 1e-13 * (abs(float(losses[0])) + abs(self.entropy))
-        return losses, whole if whole > rounding else math.inf
-
-    def quality(self, tree: Leafed) -> float:
-        """Return the share of the root's loss that is saved; 1 where all targets are equal."""
-        losses, whole = self._losses(tree)
-        lost = float(losses[tree.subtree_size == 1].sum()) + self.entropy
-        return 1.0 - lost / whole
 
 
 __all__ = [
@@ -684,13 +644,14 @@ def models_of_leaves(
 ) -> LogisticLeaves | None:
     """Return the models that are made of leaves once trees have evolved, or None.
 
-    For times to events ``"auto"`` is models, too: they compete with constant leaves.
+    Where exposures are made of all rows ``"auto"`` is models, too: they compete with constant
+    leaves.
     """
     objective = dataset.objective
     link = "identity" if objective is None else objective.link
     if dataset.n_classes:
         link = "logit"
-    competes = leaves == "auto" and TIME in dataset.extras
+    competes = leaves == "auto" and dataset.exposures_of is not None
     if link == "identity" or (leaves in ("auto", "constant") and not competes):
         return None
     kind = LogisticLeaves if link == "logit" else LogLinearLeaves

@@ -34,7 +34,6 @@ from evotree.plotting.style import (
     short_name,
     tint,
 )
-from evotree.survival import StepFunction
 from evotree.tables.frames import read_labels
 from evotree.texts import Wording, choice_lines, missing_lines
 from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
@@ -343,7 +342,7 @@ def _draw_terms(
             )
 
 
-def _draw_curve(ax: Axes, box: Box, curve: StepFunction, last: float) -> None:
+def _draw_curve(ax: Axes, box: Box, curve: Any, last: float) -> None:
     """Draw a curve that falls from 1, up to a time, at the bottom of the box of a leaf."""
     width = box.width - 2 * PADDING
     left, bottom = box.centre - width / 2, box.top - box.height + PADDING / 2

@@ -46,8 +46,18 @@ def is_frame(X: Any) -> bool:
     )
 
 
+def refuse_collections(given: Any, name: str = "X") -> None:
+    """Raise for rows that would all have to be computed and held."""
+    if type(given).__module__.startswith("dask"):
+        raise ValueError(
+            f"{name} is a collection of Dask: allowed are rows in memory; evotree.dask.fit and "
+            "evotree.dask.predict take collections."
+        )
+
+
 def as_table(X: Any) -> pd.DataFrame:
     """Return rows as a frame of pandas whose columns keep their types."""
+    refuse_collections(X)
     if not is_frame(X):
         refuse_complex(X)
         X = unmasked(X)
@@ -165,6 +175,7 @@ def read_labels(y: Any) -> Any:
     Labels of more than one dimension, or none, are returned as they are. Missing ones raise
     `ValueError`, which says how many there are, and so do dates and labels of several types.
     """
+    refuse_collections(y, "y")
     y = _column_of_pandas(y)
     if isinstance(y, list | tuple):
         # The array of a list of numbers and texts would hold texts only.

@@ -18,8 +18,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from evotree import EvoTreeSurvival
 from evotree.engine.config import Evolution
-from evotree.estimators import EvoTreeSurvival
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import Parts, Task, stratified_folds, take_rows
 from evotree.survival import Times, concordance, survival

@@ -16,16 +16,18 @@ Harrell F. E., Califf R. M., Pryor D. B., Lee K. L., Rosati R. A. (1982). Evalua
 medical tests. Journal of the American Medical Association 247, 2543-2546.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
+from evotree.dataset import EVENTS
 from evotree.tables.frames import by_row
 
-EVENT, TIME, ENTRY = "event", "time", "entry"
-"""Extra columns of rows of a data set whose targets are times to an event."""
+TIME, ENTRY = "time", "entry"
+"""Extra columns, beside the events, of rows of a data set whose targets are times to an event."""
 
 _ALLOWED = (
     "allowed are a structured array of event and time, as scikit-survival has it, and a frame or "
@@ -82,16 +84,14 @@ class Times(NamedTuple):
         return type(self)(*(column[rows] for column in self))
 
     @classmethod
-    def of(cls, extras: Mapping[str, np.ndarray]) -> Self | None:
-        """Return the times that the extra columns of a data set have; None where it has none."""
-        if TIME not in extras:
-            return None
-        return cls(*(extras[name] for name in (EVENT, TIME, ENTRY)))
+    def of(cls, extras: Mapping[str, np.ndarray]) -> Self:
+        """Return the times that the extra columns of a data set have."""
+        return cls(*(extras[name] for name in (EVENTS, TIME, ENTRY)))
 
     @property
     def extras(self) -> dict[str, np.ndarray]:
         """The columns by the names that they have in a data set."""
-        return dict(zip((EVENT, TIME, ENTRY), self, strict=True))
+        return dict(zip((EVENTS, TIME, ENTRY), self, strict=True))
 
 
 def _columns_of(y: Any) -> list[Any]:
@@ -199,6 +199,20 @@ def exposures(times: Times, hazard: StepFunction) -> np.ndarray:
     )
     least = hazard.y[hazard.y > 0.0][0]
     return np.maximum(hazard(times.time) - at_entry, _LEAST_SHARE * least)
+
+
+def exposures_of(
+    extras: Mapping[str, np.ndarray], weight: np.ndarray
+) -> Callable[[Mapping[str, np.ndarray]], np.ndarray] | None:
+    """Return what makes exposures of times by the hazard of some rows; None without an event."""
+    times = Times.of(extras)
+    if not times.event.any():
+        return None
+    return partial(_exposures_at, hazard=cumulative_hazard(times, weight))
+
+
+def _exposures_at(extras: Mapping[str, np.ndarray], hazard: StepFunction) -> np.ndarray:
+    return exposures(Times.of(extras), hazard)
 
 
 def concordance(

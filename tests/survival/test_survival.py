@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,6 +26,7 @@ from evotree.survival import (
     concordance,
     cumulative_hazard,
     exposures,
+    exposures_of,
     median_time,
     survival,
 )
@@ -170,6 +172,7 @@ def test_hazards_of_folds_are_of_the_rows_trained_on(drawn, seed):
         task="regression",
         extras={EXPOSURE: at, **times.extras},
     )
+    data = replace(data, exposures_of=exposures_of)
     folds = make_folds(data, 2, make_streams(seed, 0, 1)[0])
     for fold in range(2):
         train, held_out = split_folds(data, folds, fold)

@@ -16,15 +16,16 @@ from evotree.configuration import documented
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.estimators import base
 from evotree.estimators.evolved import _ATTRIBUTES, _RUN, _SHAPE, EvolvedTree
-from evotree.estimators.rows import Beside, TargetReader, is_collection
+from evotree.estimators.rows import Beside, TargetReader
 from evotree.fitted import Fitted
 from evotree.schema import Schema
-from evotree.survival import (
+from evotree.survival.times import (
     StepFunction,
     Times,
     concordance,
     cumulative_hazard,
     exposures,
+    exposures_of,
     median_time,
     survival,
 )
@@ -111,8 +112,6 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         cv : int, splitter or iterable of pairs, optional
             What is held out while a tree is chosen. Hazards are those of the rows that are not.
         """
-        if is_collection(X):
-            raise ValueError("X is a collection of Dask: allowed are rows in memory.")
         return super().fit(X, y, sample_weight, groups=groups, cv=cv)
 
     def _make_dataset(
@@ -135,9 +134,10 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         # A row with no weight may be seen at other times than the others.
         at = exposures(times, hazard)
         beside = replace(beside, exposure=at, extras=times.extras)
-        return self._encoded(
+        dataset = self._encoded(
             table, event, weight, scaling, "regression", beside, X, schema
         )
+        return replace(dataset, exposures_of=exposures_of)
 
     @property
     def leaf_notes_(self) -> Mapping[int, str] | None:
@@ -170,7 +170,6 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
     ) -> Fitted:
         """Return what training rows say of a tree: also of times to the event."""
         times = Times.of(dataset.extras)
-        assert times is not None
         leaves = tree.apply(dataset.raw)
         weight = dataset.sample_weight / dataset.extras[EXPOSURE]
         notes, curves = {}, {}
@@ -191,7 +190,6 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
     def _score_of(self, rows: Dataset, tree: ObliqueTree) -> float:
         """Return the concordance of the risks of a tree on the rows of an edit."""
         times = Times.of(rows.extras)
-        assert times is not None
         weight = rows.sample_weight / rows.extras[EXPOSURE]
         return concordance(times, tree.predict_value(rows.raw)[:, 0], weight)
 

@@ -1,0 +1,452 @@
+"""Fits to collections of Dask, and predictions for them, partition by partition.
+
+A fit searches on a sample of the rows; the leaves of the trees that it found are then counted by
+all rows, in one pass over the partitions. Rows are drawn by random numbers of their numbers, and
+sums are added in the order of the partitions: nothing depends on the workers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from dask import compute, delayed, is_dask_collection
+from sklearn.base import is_regressor
+from sklearn.utils.multiclass import check_classification_targets
+
+from evotree.configuration import Cost
+from evotree.dataset import Dataset, check_targets, check_weight, class_codes
+from evotree.estimators.base import leaf_deviations
+from evotree.estimators.editing import finisher_of
+from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
+from evotree.estimators.rows import (
+    Beside,
+    categorical_mask,
+    class_weight_of_rows,
+    refuse_text,
+)
+from evotree.fitted import Fitted
+from evotree.front import FrontTree
+from evotree.rng import row_keys, seed_from
+from evotree.schema import NumericColumn
+from evotree.tables.columns import encode_in_order
+from evotree.tables.frames import read_labels
+from evotree.tree import ObliqueTree
+
+_OBJECTIVES = (
+    "accuracy",
+    "balanced_accuracy",
+    "f1",
+    "f1_macro",
+    "mcc",
+    "squared_error",
+    "poisson",
+)
+"""Those whose leaves follow from sums of weights and targets."""
+
+_LEAST_OF_CLASS = 32
+"""Rows of a class that the sample has in the mean, if there are so many."""
+
+_SUMS_ADDED_AT_ONCE = 8
+
+
+def fit(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, n_rows: int = 100_000
+) -> Any:
+    """Fit a model to a sample of rows, and count the leaves of its trees by all rows.
+
+    The values, labels and numbers of rows of `tree_` and of the trees of `pareto_front_`, and the
+    deviations of their leaves, are those of all rows. All else is as `model.fit` leaves it for the
+    sample: the choice and the qualities of the trees, medians that stand for missing numbers,
+    levels of categories, digits of splits, soft probabilities.
+
+    Parameters
+    ----------
+    model : EvoTreeClassifier or EvoTreeRegressor
+        What is fitted; its leaves are constant, and its objective follows from the sums of leaves.
+    X : Array or DataFrame of Dask, of shape (n_samples, n_features)
+        Rows, which may have missing values.
+    y : Array or Series of Dask, of shape (n_samples,)
+        Labels or targets, in the partitions of `X`.
+    sample_weight : Array or Series of Dask, of shape (n_samples,), optional
+        Weights, in the partitions of `X`.
+    n_rows : int, at least 1, default=100_000
+        Rows of the sample, in the mean. It has the same share of each class, but some rows at
+        least.
+
+    Returns
+    -------
+    EvoTreeClassifier or EvoTreeRegressor
+        The model.
+
+    Raises
+    ------
+    ValueError
+        Where the parameters of the model need rows, or the partitions do not fit each other; it
+        names the partition.
+    """
+    _refuse_what_needs_rows(model)
+    parts = _parts_of({"X": X, "y": y, "sample_weight": sample_weight})
+    reader = Reader.of(model, X)
+    classes, table, labels, weight = _sample(
+        reader, parts, n_rows, seed_from(model.random_state)
+    )
+    own_weight = None if sample_weight is None else weight
+    rows = table.to_numpy() if hasattr(X, "chunks") else table
+    model.fit(rows, labels, own_weight)
+    sample = finisher_of(model, rows, labels, Beside(own_weight)).problem.dataset
+    front = model.pareto_front_
+    sums, lowest, highest = _sums_of(reader, parts, sample, [*front])
+    factors = np.ones(1)
+    if getattr(model, "class_weight", None) is not None:
+        factors = class_weight_of_rows(
+            model.class_weight,
+            classes.index.to_numpy(),
+            classes["weight"].to_numpy(),
+        )
+    models = []
+    for fitted, table_of_tree in zip(front.models, sums, strict=True):
+        counted = _counted(model, fitted, sample, table_of_tree, factors)
+        training: Any = counted.training
+        training = replace(training, lowest=lowest, highest=highest)
+        models.append(replace(counted, training=training))
+    at = front.index(model.tree_)
+    model._chosen = models[at].tree
+    models = [replace(one, chosen=model._chosen) for one in models]
+    model.fitted_ = models[at]
+    model.pareto_front_ = front.of_models(models)
+    return model
+
+
+def predict(model: Any, X: Any, method: str = "predict") -> Any:
+    """Return what a method of a fitted model says of rows, lazily, partition by partition.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Whose predictions are asked for.
+    X : Array or DataFrame of Dask, of shape (n_samples, n_features)
+        Rows.
+    method : {"predict", "predict_proba", "apply"}, default="predict"
+        What is asked.
+
+    Returns
+    -------
+    Array, Series or DataFrame of Dask
+        With the partitions of `X`.
+    """
+    classes = getattr(model, "classes_", np.empty(0))
+    nothing = {
+        "predict": classes[:0],
+        "predict_proba": np.empty((0, len(classes))),
+        "apply": np.empty(0, dtype=np.int32),
+    }
+    if method not in nothing or not hasattr(model, method):
+        allowed = ", ".join(repr(name) for name in nothing if hasattr(model, name))
+        raise ValueError(f"method={method!r}: allowed are {allowed}.")
+    _check_collection("X", X, 2)
+    asked = model, method, nothing[method]
+    if not hasattr(X, "chunks"):
+        meta = _predict_partition(X._meta, *asked)
+        return X.map_partitions(_predict_partition, *asked, meta=meta)
+    shape: dict[str, Any] = {"drop_axis": 1}
+    if method == "predict_proba":
+        shape = {"chunks": (X.chunks[0], (len(classes),))}
+    return X.rechunk({1: -1}).map_blocks(
+        _predict_partition, *asked, meta=nothing[method], **shape
+    )
+
+
+def _predict_partition(rows: Any, model: Any, method: str, nothing: np.ndarray) -> Any:
+    """Return what a method says of a partition, with the index of its rows."""
+    predicted = getattr(model, method)(rows) if len(rows) else nothing
+    if not isinstance(rows, pd.DataFrame):
+        return predicted
+    if predicted.ndim == 1:
+        return pd.Series(predicted, index=rows.index)
+    return pd.DataFrame(predicted, index=rows.index, columns=model.classes_)
+
+
+# ---- what runs on the workers --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How one partition is read."""
+
+    columns: list[Any]
+    categorical: np.ndarray
+    is_regression: bool
+    least: float  # target
+
+    @classmethod
+    def of(cls, model: Any, X: Any) -> "Reader":
+        """Return what reads the partitions of a collection for a model."""
+        meta = _as_frame(np.empty((0, X.shape[1])) if hasattr(X, "chunks") else X._meta)
+        if meta.shape[1] == 0 or not meta.columns.is_unique:
+            raise ValueError(
+                f"X has the columns {list(meta.columns)}: allowed are distinct ones."
+            )
+        return cls(
+            list(meta.columns),
+            categorical_mask(meta, model.categorical_features),
+            is_regressor(model),
+            0.0 if model.objective == "poisson" else -np.inf,
+        )
+
+    def __call__(self, X: Any, y: Any, weight: Any = None) -> tuple[Any, ...]:
+        """Return the table, labels or targets, and weights of a partition."""
+        table = _as_frame(X)
+        if list(table.columns) != self.columns:
+            raise ValueError(
+                f"X has the columns {list(table.columns)}, not {self.columns}."
+            )
+        y = check_targets(y) if self.is_regression else read_labels(y)
+        if y.shape != (len(table),):
+            raise ValueError(
+                f"y has shape {y.shape}: one label for each of {len(table)} rows."
+            )
+        if self.is_regression and y.min(initial=np.inf) < self.least:
+            raise ValueError(
+                f"y has the target {y.min():g}: for objective='poisson' 0 is least."
+            )
+        y = y.astype(object) if y.dtype.kind == "U" else y
+        return table, y, check_weight(weight, len(table), is_part=True)
+
+    def classes_of(self, y: np.ndarray) -> np.ndarray:
+        """Return the class of each row; targets are of one."""
+        return np.zeros(len(y), dtype=np.int64) if self.is_regression else y
+
+
+def _as_frame(rows: Any) -> pd.DataFrame:
+    """Return the rows of a partition as a table."""
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    return pd.DataFrame(rows, copy=False).add_prefix("x")
+
+
+def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFrame]:
+    """Return how many rows a partition has; of each class those with weight, and their weight."""
+    try:
+        table, y, weight = reader(*part)
+        refuse_text(table, reader.categorical)
+        numbers = table[table.columns[~reader.categorical]]
+        encode_in_order([NumericColumn(str(one), 0.0) for one in numbers], numbers)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"partition {number}: {error}") from error
+    there = weight > 0.0
+    sums = pd.DataFrame({"n": 1, "weight": weight[there]})
+    return len(table), sums.groupby(reader.classes_of(y)[there]).sum()
+
+
+def draw_partition(
+    reader: Reader, shares: pd.Series, seed: int, first: int, *part: Any
+) -> tuple[Any, ...]:
+    """Return the rows with weight whose random number is below the share of their class."""
+    table, y, weight = reader(*part)
+    shares_of_rows = shares.reindex(reader.classes_of(y)).to_numpy()
+    kept = (row_keys(seed, first, len(y)) < shares_of_rows) & (weight > 0.0)
+    # Partitions may list other levels, in another order.
+    objects = dict.fromkeys(table.columns[reader.categorical], object)
+    return table[kept].astype(objects), y[kept], weight[kept]
+
+
+def sum_leaves(
+    reader: Reader, sample: Dataset, trees: Sequence[ObliqueTree], *part: Any
+) -> tuple[np.ndarray, ...]:
+    """Return sums of rows, weights, targets and squares in the leaves; ranges of the features.
+
+    Of shape (n_nodes, n_sums, n_classes), the nodes of all trees in a row.
+    """
+    assert sample.schema is not None
+    table, y, weight = reader(*part)
+    n_classes = sample.n_classes or 1
+    there = weight > 0.0
+    rows = np.empty((0, len(sample.schema.features)))
+    if there.any():
+        rows = encode_in_order(sample.schema, table[there])
+    y, weight = y[there], weight[there]
+    columns = [np.ones(len(y)), weight]
+    codes = np.zeros(len(y), dtype=np.int64)
+    if reader.is_regression:
+        targets = (y - sample.target_mean) / sample.target_scale
+        columns += [weight * targets, weight * targets**2]
+    else:
+        codes = np.searchsorted(sample.classes.astype(y.dtype), y)
+    sums = []
+    for tree in trees:
+        cells = tree.apply(rows).astype(np.int64) * n_classes + codes
+        n_cells = len(tree) * n_classes
+        counts = [np.bincount(cells, column, n_cells) for column in columns]
+        sums.append(np.stack(counts).reshape(len(columns), len(tree), n_classes))
+    lowest = rows.min(axis=0, initial=np.inf)
+    highest = rows.max(axis=0, initial=-np.inf)
+    return np.concatenate(sums, axis=1).swapaxes(0, 1), lowest, highest
+
+
+def add_up(parts: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    """Return the sums and the ranges of several parts together."""
+    sums, lowest, highest = zip(*parts, strict=True)
+    return reduce(np.add, sums), np.min(lowest, axis=0), np.max(highest, axis=0)
+
+
+# ---- what stays here -----------------------------------------------------------------------------
+
+
+def _refuse_what_needs_rows(model: Any) -> None:
+    """Refuse models, and parameters of them, whose leaves do not follow from sums."""
+    if not isinstance(model, EvoTreeClassifier | EvoTreeRegressor):
+        raise TypeError(
+            f"model is of the type {type(model).__name__}: allowed are an EvoTreeClassifier and "
+            "an EvoTreeRegressor."
+        )
+    is_named = isinstance(model.objective, str) and model.objective in _OBJECTIVES
+    if not is_named and not isinstance(model.objective, Cost):
+        raise ValueError(
+            f"objective={model.objective!r}: for collections of Dask allowed are "
+            f"{', '.join(map(repr, _OBJECTIVES))}, and a Cost."
+        )
+    leaves = ("constant",) if is_regressor(model) else ("auto", "constant")
+    if model.leaves not in leaves:
+        raise ValueError(
+            f"leaves={model.leaves!r}: for collections of Dask allowed is "
+            f"{' or '.join(map(repr, leaves))}."
+        )
+
+
+def _check_collection(name: str, given: Any, n_dimensions: int) -> None:
+    if not is_dask_collection(given) or getattr(given, "ndim", 0) != n_dimensions:
+        raise ValueError(
+            f"{name} is a {type(given).__name__}: allowed is a collection of Dask of "
+            f"{n_dimensions} dimensions."
+        )
+
+
+def _parts_of(collections: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the partitions of collections that belong together."""
+    blocks: list[Any] = []
+    X = collections["X"]
+    for name, given in collections.items():
+        if name == "sample_weight" and given is None:
+            continue
+        _check_collection(name, given, 2 if name == "X" else 1)
+        if not hasattr(given, "chunks"):
+            # Optimized, the files of a narrow column may be read by fewer partitions than others.
+            blocks.append(given.to_delayed(optimize_graph=False))
+        else:
+            if name == "X":
+                given = given.rechunk({1: -1})
+            elif hasattr(X, "chunks") and given.shape == X.shape[:1]:
+                given = given.rechunk((X.chunks[0],))
+            blocks.append(given.to_delayed().ravel().tolist())
+        if len(blocks[-1]) != len(blocks[0]):
+            raise ValueError(
+                f"{name} has {len(blocks[-1])} partitions: allowed are as many as X has, "
+                f"{len(blocks[0])}, of the same rows."
+            )
+    return list(zip(*blocks, strict=True))
+
+
+def _sample(
+    reader: Reader, parts: Sequence[Any], n_rows: int, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray, np.ndarray]:
+    """Return rows and weights of each class, and the table, labels and weights of a sample."""
+    tally = delayed(partial(tally_rows, reader))
+    tallies = compute(*[tally(number, *part) for number, part in enumerate(parts)])
+    sizes, tables = zip(*tallies, strict=True)
+    # Where there are no rows, classes may have another type.
+    classes = pd.concat([one for one in tables if len(one)] or tables[:1])
+    classes = classes.groupby(level=0).sum()
+    n_there = classes["n"].sum()
+    if n_there == 0:
+        raise ValueError("X has no rows with weight: at least one is needed.")
+    if not reader.is_regression:
+        check_classification_targets(class_codes(classes.index)[0])
+    shares = np.maximum(n_rows / n_there, _LEAST_OF_CLASS / classes["n"])
+    draw = delayed(partial(draw_partition, reader, shares, seed))
+    firsts = np.cumsum([0, *sizes[:-1]])
+    drawn = compute(
+        *[draw(first, *part) for first, part in zip(firsts, parts, strict=True)]
+    )
+    # One without rows may have columns of other types.
+    frames, labels, weight = zip(*(one for one in drawn if len(one[0])), strict=True)
+    levels = dict.fromkeys(frames[0].columns[reader.categorical], "category")
+    table = pd.concat(frames, ignore_index=True).astype(levels)
+    return classes, table, np.concatenate(labels), np.concatenate(weight)
+
+
+def _sums_of(
+    reader: Reader,
+    parts: Sequence[Any],
+    sample: Dataset,
+    trees: Sequence[ObliqueTree],
+) -> tuple[Any, ...]:
+    """Return the sums of the leaves of each tree over all rows, and the ranges of the features."""
+    # The rows of the sample are no concern of the workers.
+    units = sample.take(np.arange(0))
+    count = delayed(partial(sum_leaves, reader, units, list(trees)))
+    answers = [count(*part) for part in parts]
+    while len(answers) > 1:
+        groups = range(0, len(answers), _SUMS_ADDED_AT_ONCE)
+        answers = [
+            delayed(add_up)(answers[first : first + _SUMS_ADDED_AT_ONCE])
+            for first in groups
+        ]
+    sums, lowest, highest = answers[0].compute()
+    ends = np.cumsum([len(tree) for tree in trees])[:-1]
+    return np.split(sums, ends), lowest, highest
+
+
+def _counted(
+    model: Any, fitted: Fitted, sample: Dataset, sums: np.ndarray, factors: np.ndarray
+) -> Fitted:
+    """Return what is known of a tree with the leaves that all rows make."""
+    before: Any = fitted.tree  # a `FrontTree`
+    rows = _stand_ins(before, sample, sums, factors)
+    tree = rows.refill(before)
+    if rows.bound_objective is not None:
+        tree = rows.bound_objective.finish(tree, rows)
+    tree = FrontTree.of(
+        tree, before.quality, before.origin, before.scores, before.sides
+    )
+    if not tree.has_splits_of(before):  # leaves that have to be equal were joined
+        fitted = model._fitted_of(tree, sample)
+    counted: Fitted = model._with_labels(replace(fitted, tree=tree), tree)
+    if sample.n_classes:
+        return counted
+    return replace(counted, deviations=leaf_deviations(tree, rows))
+
+
+def _stand_ins(
+    tree: ObliqueTree, sample: Dataset, sums: np.ndarray, factors: np.ndarray
+) -> Dataset:
+    """Return rows of the sample, some for each leaf, that stand for all rows that reach it.
+
+    Of each class one; of targets two, below and above the mean of the leaf, so that the sums of
+    targets and of their squares are those of all rows.
+    """
+    leaves, first = np.unique(tree.apply(sample.raw), return_index=True)
+    n_rows, weight, *moments = sums[leaves].swapaxes(0, 1)
+    if sample.n_classes:
+        weight = weight * factors
+        y = np.tile(np.arange(sample.n_classes), (len(leaves), 1))
+    else:
+        total, squares = moments
+        mean = total / weight
+        deviation = np.sqrt(np.maximum(0.0, squares / weight - mean**2))
+        above = n_rows // 2
+        ratio = np.sqrt(above / (n_rows - above))
+        y = mean + deviation * np.hstack([-ratio, 1.0 / np.where(above, ratio, 1.0)])
+        parted = np.hstack([n_rows - above, above])
+        weight, n_rows = weight / n_rows * parted, parted
+    stands_for = np.repeat(first, y.shape[1])
+    order = np.argsort(stands_for, kind="stable")
+    order = order[weight.ravel()[order] > 0.0]
+    rows = sample.take(
+        stands_for[order],
+        sample_weight=weight.ravel()[order] / sample.weight_unit,
+        multiplicity=n_rows.ravel()[order].astype(np.int64),
+    )
+    return replace(rows, y=y.ravel()[order].astype(sample.y.dtype))

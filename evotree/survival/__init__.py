@@ -1,0 +1,28 @@
+"""Times to an event: a room above the estimators, for which they are counts at exposures.
+
+`evotree.survival.estimator` has the estimator, `evotree.EvoTreeSurvival`.
+"""
+
+from evotree.survival.times import (
+    StepFunction,
+    Times,
+    concordance,
+    concordant_pairs,
+    cumulative_hazard,
+    exposures,
+    exposures_of,
+    median_time,
+    survival,
+)
+
+__all__ = [
+    "StepFunction",
+    "Times",
+    "concordance",
+    "concordant_pairs",
+    "cumulative_hazard",
+    "exposures",
+    "exposures_of",
+    "median_time",
+    "survival",
+]

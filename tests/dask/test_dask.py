@@ -1,0 +1,304 @@
+"""Fits to collections of Dask, and predictions: the same for any workers and partitions."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evotree import Cost, EvoTreeClassifier, EvoTreeRegressor, ObliqueTreeClassifier
+from evotree.dataset import Dataset
+from evotree.estimators.base import leaf_deviations
+from evotree.experiments.problems import make_problem
+from tests.quick_models import BRIEF, evolved
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+partitions = pytest.importorskip("evotree.dask")
+
+X, Y = make_problem("chessboard2", n_samples=2000, random_state=0)
+N_ROWS = 300
+WEIGHT = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+TARGETS = X[:, 0] ** 2 + np.sin(9.0 * X[:, 1])
+COUNTS = np.random.default_rng(0).poisson(np.where(X[:, 0] > 0.4, 5.0, 1.0))
+
+
+@pytest.fixture(autouse=True)
+def synchronous():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def brief(kind=EvoTreeClassifier, **parameters):
+    leaves = {} if kind is EvoTreeClassifier else {"leaves": "constant"}
+    return evolved(kind, **BRIEF | leaves | parameters)
+
+
+def fit(model, X=X, y=Y, weight=None, n_rows=700):
+    """Fit on partitions of so many rows."""
+    if weight is not None:
+        weight = da.from_array(weight, chunks=n_rows)
+    rows, labels = da.from_array(X, chunks=(n_rows, 1)), da.from_array(y, chunks=n_rows)
+    return partitions.fit(model, rows, labels, weight, n_rows=N_ROWS)
+
+
+def assert_same(one, other):
+    """Of trees and values bit for bit."""
+    for a, b in zip(
+        [one.tree_, *one.pareto_front_],
+        [other.tree_, *other.pareto_front_],
+        strict=True,
+    ):
+        assert a == b
+        np.testing.assert_array_equal(a.values, b.values)
+        np.testing.assert_array_equal(a.n_node_samples, b.n_node_samples)
+
+
+@cache
+def fitted():
+    """Return a fit on three partitions, which no test changes."""
+    return fit(brief())
+
+
+def table_of_all_kinds(n_rows=1200, seed=0):
+    """Rows with numbers, missing ones, categories, one called "missing", and missing ones."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n_rows)
+    colour = rng.choice(["missing", "green", "red"], n_rows)
+    y = np.where((size > 0.3) | (colour == "red"), "yes", "no")
+    size[rng.random(n_rows) < 0.1] = np.nan
+    colour = pd.Series(colour).where(rng.random(n_rows) > 0.1)
+    n = rng.integers(9, size=n_rows)
+    table = pd.DataFrame({"size": size, "colour": colour.astype("category"), "n": n})
+    return table, pd.Series(y, name="bought")
+
+
+def parted(*tables):
+    """Return a frame of these partitions, whatever they hold."""
+    dd = pytest.importorskip("dask.dataframe")
+    parts = [dask.delayed(one) for one in tables]
+    return dd.from_delayed(parts, meta=tables[0].iloc[:0], verify_meta=False)
+
+
+# ---- what all rows say ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weights"])
+def test_partitions_do_not_matter(weight):
+    found = fit(brief(), weight=weight)
+    assert_same(found, fit(brief(), weight=weight, n_rows=90))
+    there = np.ones(len(X)) if weight is None else weight > 0.0
+    assert found.tree_.n_node_samples[0] == there.sum()
+
+
+def test_workers_do_not_matter():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.Client(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as client,
+        dask.config.set(scheduler=client),
+    ):
+        found = fit(brief(), n_rows=250)
+    assert_same(found, fitted())
+
+
+MONOTONIC = {"monotonic_cst": [1, 0], "size_penalty": 0.001}
+COSTS = Cost([[0.0, 1.0], [2.0, 0.1]], [0.01, 0.02])
+
+
+@pytest.mark.parametrize(
+    ("targets", "changed"),
+    [
+        *(
+            (None, {"objective": one})
+            for one in ["balanced_accuracy", "f1", "mcc", COSTS]
+        ),
+        (None, MONOTONIC),
+        (None, {"class_weight": "balanced"}),
+        (TARGETS, {}),
+        (TARGETS, MONOTONIC),
+        (COUNTS, {"objective": "poisson"}),
+    ],
+)
+def test_leaves_are_those_of_all_rows_in_memory(targets, changed):
+    if targets is None:
+        found = fit(brief(**changed), weight=WEIGHT)
+        weight = WEIGHT
+        if "class_weight" in changed:
+            totals = np.bincount(Y, WEIGHT)
+            weight = WEIGHT * (totals.sum() / (2.0 * totals))[Y]
+        rows = Dataset.from_arrays(X, Y, weight)
+    else:
+        found = fit(brief(EvoTreeRegressor, **changed), y=targets)
+        rows = Dataset.from_arrays(X, targets, task="regression")
+    rows = rows.evolved_for(found.objective_)
+    front = found.pareto_front_
+    assert len(front) > 1 and front[front.chosen] == found.tree_
+    assert found.select_tree("chosen").tree_ == front[front.chosen]
+    for model in front.models:
+        tree = model.tree
+        told = rows.refill(tree)
+        if rows.bound_objective is not None:
+            told = rows.bound_objective.finish(told, rows)
+        np.testing.assert_allclose(told.values, tree.values, rtol=1e-7)
+        np.testing.assert_allclose(told.n_node_samples, tree.n_node_samples)
+        if "monotonic_cst" in changed:
+            assert not found.objective_.constraint.violations(tree)
+        if targets is None:
+            is_tied = np.isclose(*tree.values.T)  # which rounding may part
+            assert ((told.labels == tree.labels) | is_tied).all()
+        else:
+            deviations = leaf_deviations(tree, rows)
+            np.testing.assert_allclose(model.deviations, deviations, rtol=1e-6)
+    there = WEIGHT > 0.0 if targets is None else slice(None)
+    np.testing.assert_array_equal(found.training_rows_.lowest, X[there].min(axis=0))
+    np.testing.assert_array_equal(found.training_rows_.highest, X[there].max(axis=0))
+
+
+def test_leaves_have_rows_enough():
+    found = fit(brief(min_samples_leaf=40, size_penalty=0.0))
+    counts = np.bincount(found.apply(X))
+    assert counts[counts > 0].min() >= 40 and found.get_n_leaves() > 1
+
+
+def test_rare_classes_are_in_the_sample():
+    labels = np.where(np.arange(len(X)) % 500 == 0, 7, Y)
+    found = fit(brief(), y=labels)
+    assert found.classes_.tolist() == [0, 1, 7]
+    assert found.tree_.values[0] == pytest.approx(
+        [np.mean(labels == one) for one in found.classes_]
+    )
+
+
+def test_frames_are_encoded_alike_in_all_partitions():
+    dd = pytest.importorskip("dask.dataframe")
+    table, y = table_of_all_kinds()
+    fits = [
+        partitions.fit(
+            brief(),
+            *(dd.from_pandas(one, n, sort=False) for one in (table, y)),
+            n_rows=300,
+        )
+        for n in (1, 5)
+    ]
+    assert_same(*fits)
+    assert fits[0].feature_names_ == brief().fit(table, y).feature_names_
+    assert list(fits[0].feature_names_in_) == list(table.columns)
+    assert fits[0].score(table, y) > 0.9
+    assert fits[0].tree_.n_node_samples[0] == len(y)
+
+
+def test_empty_partitions_and_classes_of_one_partition():
+    table, y = table_of_all_kinds()
+    y[1100:1105] = "perhaps"
+    cuts = [slice(0, 1000), slice(1000, 1000), slice(1000, 1200), slice(0, 0)]
+    model = partitions.fit(
+        brief(),
+        parted(*[table[cut] for cut in cuts]),
+        parted(*[y[cut] for cut in cuts]),
+        n_rows=300,
+    )
+    assert list(model.classes_) == ["no", "perhaps", "yes"]
+    assert model.tree_.values[0] == pytest.approx(
+        [(y == label).mean() for label in model.classes_]
+    )
+    later = partitions.predict(model, parted(table[:10], table[:0]))
+    assert len(later.compute()) == 10
+
+
+# ---- predictions ---------------------------------------------------------------------------------
+
+
+def test_lazy_predictions_are_those_in_memory():
+    dd = pytest.importorskip("dask.dataframe")
+    table, y = table_of_all_kinds()
+    model = brief().fit(table, y)
+    lazy = dd.from_pandas(table, 4, sort=False)
+    tree = ObliqueTreeClassifier(max_depth=2).fit(X, Y)
+    for method in ("predict", "predict_proba", "apply"):
+        later = partitions.predict(model, lazy, method)
+        computed = later.compute()
+        np.testing.assert_array_equal(computed, getattr(model, method)(table))
+        dd.utils.assert_eq(later, computed)
+        assert list(computed.index) == list(table.index)
+        now = getattr(tree, method)(X)
+        for chunks in ((300, -1), (900, 1)):
+            rows = da.from_array(X, chunks=chunks)
+            later = partitions.predict(tree, rows, method)
+            assert later.shape == now.shape and later.dtype == now.dtype
+            assert later.chunks[0] == rows.chunks[0]
+            np.testing.assert_array_equal(later.compute(), now)
+    with pytest.raises(ValueError, match="method='score': allowed are 'predict'"):
+        partitions.predict(tree, rows, "score")
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+NEVER = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [
+        (EvoTreeClassifier("log_loss"), "objective='log_loss'"),
+        (EvoTreeRegressor("absolute_error"), "objective='absolute_error'"),
+        (EvoTreeClassifier(lambda counts: 1.0), "objective=<function"),
+        (EvoTreeRegressor(), "leaves='auto'"),
+    ],
+)
+def test_what_needs_rows_is_refused_before_any_work(model, named):
+    with pytest.raises(ValueError, match=f"^{named}.*: for collections of Dask"):
+        partitions.fit(model, NEVER, NEVER[:, 0])
+    with pytest.raises(TypeError, match="model is of the type ObliqueTreeClassifier"):
+        partitions.fit(ObliqueTreeClassifier(), NEVER, NEVER[:, 0])
+
+
+def test_estimators_name_the_door_of_collections():
+    """Before anything is computed."""
+    with pytest.raises(ValueError, match="evotree.dask.fit"):
+        brief().fit(NEVER, NEVER[:, 0])
+    for rows in (NEVER, parted(pd.DataFrame(X))):
+        with pytest.raises(ValueError, match="evotree.dask.predict"):
+            fitted().predict(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="n"), r"X has the columns \['size', 'colour'\]"),
+        (lambda t: t[["n", "size", "colour"]], "X has the columns"),
+        (lambda t: t.assign(size="big"), "X has 'big' in the column 'size'"),
+        (lambda t: t.assign(n=np.inf), "column 'n': inf"),
+        (lambda t: t[:7], "y has shape"),
+    ],
+)
+def test_partitions_that_do_not_fit_are_refused(change, message):
+    table, y = table_of_all_kinds(200)
+    rows = parted(table[:100], change(table[100:]))
+    with pytest.raises(ValueError, match=f"partition 1: {message}"):
+        partitions.fit(brief(), rows, parted(y[:100], y[100:]))
+
+
+def test_targets_and_weights_that_do_not_fit_are_refused():
+    rows, at = da.from_array(X, chunks=(700, -1)), np.arange(len(X))
+    with pytest.raises(ValueError, match="y is a ndarray"):
+        partitions.fit(brief(), rows, Y)
+    with pytest.raises(ValueError, match="y has 1 partitions"):
+        partitions.fit(brief(), rows, da.from_array(Y, chunks=700)[:500])
+    counted = brief(EvoTreeRegressor, objective="poisson")
+    for model, y, weight, message in (
+        (brief(), Y, np.where(at == 1999, -1.0, 1.0), "partition 2: sample_weight has"),
+        (brief(), Y, np.zeros(len(X)), "no rows with weight"),
+        (
+            brief(),
+            np.where(at == 800, np.nan, Y),
+            None,
+            "partition 1: .*missing labels",
+        ),
+        (brief(), X[:, 0], None, "Unknown label type"),
+        (counted, np.where(at == 1500, -1.0, COUNTS), None, "partition 2: y has the"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit(model, y=y, weight=weight)
