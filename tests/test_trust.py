@@ -55,7 +55,7 @@ from evotree.cli.main import main
 quick = ["--max-generations", "2", "--population-size", "4", "--size-penalty", "0.01"]
 table, model = data / "table.csv", out / "model.json"
 for command in (
-    ["fit", table, "--target", "target", "--out", model, "--plots", out / "plots", *quick],
+    ["fit", table, "--target", "target", "--out", model, *quick],
     ["predict", model, table],
     ["predict", model, table, "--out", out / "predictions.csv", "--proba"],
     ["show", model, "--plot", out / "tree.png"],
@@ -131,4 +131,4 @@ def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path):
     for folder, was in before.items():
         assert contents(folder) == was, folder
     written = {path.relative_to(out).parts[0] for path in out.rglob("*")}
-    assert {"model.json", "plots", "predictions.csv", "tree.png", "results"} <= written
+    assert {"model.json", "predictions.csv", "tree.png", "results"} <= written

@@ -103,8 +103,8 @@ def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters of the search that were given."""
     given = vars(args)
     parameters = {
-        path: value_of(path.rpartition("__")[2].replace("_", "-"), given[path])
-        for _, path, _ in search_parameters()
+        path: value_of(path, given[path]) if dict in allowed else given[path]
+        for _, path, allowed in search_parameters()
         if path in given
     }
     for own, other in (("cost_matrix", "objective"), ("resume", "checkpoint")):
@@ -314,6 +314,8 @@ def compare(args: argparse.Namespace) -> None:
     from evotree.experiments import rivals
 
     rows = tables.read_training_rows(args)
+    if "sample_weight" in rows.beside:
+        say("the models count all rows alike, whatever their weights are")
     comparison = rivals.compare(
         rows.X,
         rows.y,

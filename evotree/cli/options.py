@@ -44,12 +44,11 @@ def entry(text: str) -> Any:
     return (name, plain(value)) if is_named else plain(text)
 
 
-def value_of(name: str, given: Any) -> Any:
+def value_of(path: str, given: list[Any]) -> Any:
     """Return a dict where an option has got NAME=VALUE each, a list of values, or the only one."""
-    if not isinstance(given, list):
-        return given
     n_pairs = sum(isinstance(one, tuple) for one in given)
     if n_pairs not in (0, len(given)):
+        name = path.rpartition("__")[2].replace("_", "-")
         raise ValueError(f"--{name}: allowed are values, or NAME=VALUE each, not both")
     return dict(given) if n_pairs else given if len(given) > 1 else given[0]
 

@@ -771,6 +771,11 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(
     for name, text, value in (
         ("evolution__shapes", "none", None),
         ("evolution__shapes", "quartiles", "quartiles"),
+        ("evolution__shapes", "age=[('above', 52.0)]", {"age": [("above", 52.0)]}),
+        ("evolution__hold", "[0, 2]", [0, 2]),
+        ("interaction_cst", "[['a', 'b']]", [["a", "b"]]),
+        ("max_split_terms", "2", 2),
+        ("probability", "leaf", "leaf"),
         ("evolution__patience", "none", None),
         ("evolution__max_samples", "3", 3),
         ("evolution__max_samples", "0.5", 0.5),
