@@ -17,10 +17,12 @@ from evotree.leaf_models import LeafModels
 from evotree.tree import Individual, ObliqueTree
 
 _DIGITS = 3
-_MOVED_SHARE = 0.5  # of new places that are near the one before
+# Half of new places are near the one before, so many places away.
+_MOVED_SHARE = 0.5
 _PLACE_STEP = 0.3
-_LINE_SHARE = 0.7  # of new answers of lines that change a coefficient
-_LOST_SHARE = 0.2  # of changed coefficients that become 0
+# So many new answers of lines change a coefficient; of these so many make it 0.
+_LINE_SHARE = 0.7
+_LOST_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
