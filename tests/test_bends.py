@@ -32,7 +32,6 @@ from evotree.engine.bends import (
     without_lone_bends,
 )
 from evotree.engine.problem import prepare
-from evotree.export import export_python
 from evotree.model_file import Model
 from evotree.schema import (
     ABOVE,
@@ -459,10 +458,6 @@ def test_log_linear_leaves_bend(kind, shapes):
     pairs = [X[:2].assign(age=age, size=0.0) for age in ([55, 75], [22, 42])]
     risen = [np.diff(np.log(bent.predict(pair)))[0] for pair in pairs]
     assert risen[0] > 1.4 and abs(risen[1]) < 0.5 * risen[0]  # a line has equal ones
-    space = {}
-    exec(export_python(bent), space)
-    rows = X[:20].to_numpy().tolist()
-    np.testing.assert_allclose(list(map(space["predict"], rows)), bent.predict(X[:20]))
 
 
 def has_bends(model):

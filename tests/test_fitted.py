@@ -18,7 +18,6 @@ from evotree import (
     load_model,
     save_model,
 )
-from evotree.export import export_python
 from evotree.schema import (
     ABOVE,
     BELOW,
@@ -29,7 +28,6 @@ from evotree.schema import (
     Schema,
 )
 from evotree.texts import export_text
-from tests.export.languages import python_function
 from tests.quick_models import FREE, brief, evolved, seen_until
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -224,9 +222,6 @@ def test_encoded_rows_are_those_that_code_reads_and_with_bends_the_tree(tmp_path
     schema, rows = model.fitted_.schema, model.encode(table)
     assert schema.bends and "size is missing" in schema.features
     assert rows.shape[1] == len(schema.features) - len(schema.bends)
-    assert "age" in export_python(model)
-    predicted = [python_function(model, {})(row) for row in rows.tolist()]
-    np.testing.assert_allclose(predicted, model.predict(table), rtol=1e-12)
     features = model.encode(table, bends=True)
     np.testing.assert_array_equal(features, schema.with_bends(rows))
     save_model(tmp_path / "model.json", model)

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -72,7 +71,6 @@ def make_forest():
     return replace(model, members=(one, other, one), training={})
 
 
-C45 = partial(ObliqueTreeClassifier.from_preset, "C4.5")
 KINDS = [
     make_model,
     make_soft_model,
@@ -203,15 +201,11 @@ def test_a_fitted_estimator_is_kept(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("model", "named"),
-    [(DummyClassifier(), "is a DummyClassifier"), (C45(), "go both ways")],
-    ids=["other", "C4.5"],
-)
-def test_what_no_file_can_keep_is_named(tmp_path, model, named):
+def test_what_no_file_can_keep_is_named(tmp_path):
+    model = DummyClassifier()
     with pytest.raises(NotFittedError):
         save_model(tmp_path / "m.json", model)
-    with pytest.raises(ValueError, match=named):
+    with pytest.raises(ValueError, match="is a DummyClassifier"):
         save_model(tmp_path / "m.json", model.fit([[0.0], [1.0]] * 9, [0, 1] * 9))
     assert not [*tmp_path.iterdir()]
 

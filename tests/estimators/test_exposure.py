@@ -17,7 +17,6 @@ from evotree.engine.choice import Candidate, Table, Trial
 from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import compose
 from evotree.fitness.probabilities import path_of_models
-from evotree.inspection import counterfactuals
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.quick_models import BRIEF, FREE, evolved
@@ -293,15 +292,6 @@ def test_log_linear_leaves_never_explode(fitted):
     assert np.isfinite(far).all()
     assert far.max() <= seen.max() * (seen.max() / seen.min()) ** 0.5
     assert (far > 0.0).all()
-
-
-def test_counterfactuals_reach_rates_of_log_linear_leaves(fitted):
-    X, _, _ = log_linear(800, 0)
-    row = X[[int(fitted.predict(X).argmax())]]
-    half = 0.5 * fitted.predict(row)[0]
-    point = counterfactuals(fitted, row, (0.0, half))[0]
-    assert fitted.predict(point.row)[0] <= half
-    assert half - fitted.predict(point.row)[0] < 0.5 * half
 
 
 def test_edits_fit_log_linear_leaves_again(fitted):

@@ -7,7 +7,6 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
-from evotree.inspection import stability
 from tests.quick_models import brief
 
 RNG = np.random.default_rng(0)
@@ -47,8 +46,6 @@ def test_a_model_of_rates_asks_for_exposures(rates):
         with pytest.raises(ValueError, match=f"{name}: exposure=None.*predicts rates"):
             method(ROWS, EVENTS)
         method(ROWS, EVENTS, exposure=EXPOSURE)
-    with pytest.raises(ValueError, match="stability: exposure=None"):
-        stability(model, ROWS, EVENTS, n=2)
     with pytest.warns(UserWarning, match="intervals were calibrated"):
         model.select_tree("chosen")
     np.testing.assert_array_equal(model.predict(ROWS), before)
@@ -102,14 +99,6 @@ def test_swapping_sides_changes_no_probability_and_needs_no_rows():
         )
         assert again == pytest.approx(terms)
         assert swapped.edit().swap(k).tree_ == model.tree_
-
-
-def test_rows_in_dispute_of_numbers_are_those_that_refits_predict_far_apart():
-    y = 3.0 * ROWS[:, 0]
-    found = stability(brief(EvoTreeRegressor), ROWS, y, n=3, random_state=0)
-    n_far = int((found.disagreement > 0.1).sum())
-    assert n_far < len(ROWS)
-    assert f"rows in dispute: {n_far} of 120" in repr(found)
 
 
 def test_an_edit_of_times_tells_the_score_that_the_model_has(rates):

@@ -37,7 +37,6 @@ from evotree.engine import problem
 from evotree.engine.populations import GrowingSample, own_streams
 from evotree.estimators.base import conformal_width
 from evotree.estimators.rows import Beside
-from evotree.inspection import stability
 from evotree.operators import pruning
 from evotree.operators.initialization import growth
 from evotree.operators.losses import loss_moments, mean_and_error
@@ -370,26 +369,6 @@ def test_copies_of_held_out_rows_do_not_make_the_rule_surer():
     assert found.complexity <= once.complexity
     sure = model.select_tree("simplest", X, y ^ flips[groups]).tree_
     assert sure.complexity >= once.complexity
-
-
-def test_refits_are_to_whole_groups(monkeypatch):
-    X, y, groups, *_ = copies(n=20)
-    told = []
-    fit = ObliqueTreeClassifier.fit
-
-    def spy(self, X, y, sample_weight=None, *, groups=None, cv=None):
-        told.append(groups)
-        return fit(self, X, y, sample_weight, groups=groups, cv=cv)
-
-    monkeypatch.setattr(ObliqueTreeClassifier, "fit", spy)
-    model = greedy(pruning=None)
-    of_groups = stability(model, X, y, n=4, random_state=0, groups=groups).summary
-    for labels in told:
-        assert np.unique(labels, return_counts=True)[1].tolist() == [COPIES] * 16
-    of_rows = stability(model, X, y, n=4, random_state=0).summary
-    assert told[-1] is None
-    # Copies tell the labels of rows that nothing else tells.
-    assert of_rows.score > of_groups.score
 
 
 # ---- folds of the user's own ---------------------------------------------------------------------

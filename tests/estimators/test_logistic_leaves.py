@@ -22,7 +22,6 @@ from evotree.engine.choice import LARGE_ERRORS
 from evotree.fitness import probabilities
 from evotree.fitness.linear_leaves import is_too_large
 from evotree.fitness.probabilities import COSTS, HALVINGS, fit_scores, path_of_models
-from evotree.inspection import counterfactuals
 from evotree.leaf_models import ClassModels
 from tests.quick_models import FREE, evolved
 
@@ -194,14 +193,6 @@ def test_contributions_add_up_to_the_score_that_decides(fitted):
     of_classes -= of_classes[:, ::-1] if len(model.classes_) == 2 else 0.0
     # The largest scores are those of training rows before they were rounded.
     np.testing.assert_allclose(sums, of_classes[np.arange(20), labels], rtol=1e-3)
-
-
-def test_counterfactuals_are_the_nearest_points_of_the_other_class(fitted):
-    model, X, _ = fitted
-    (point,) = counterfactuals(model, X[0])
-    assert model.predict(point.row)[0] != model.predict(X[:1])[0]
-    nearer = X[:1] + 0.9 * (point.row - X[:1])
-    assert model.predict(nearer)[0] == model.predict(X[:1])[0]
 
 
 def test_linear_leaves_are_asked_for_with_splits_and_of_some_columns():

@@ -17,8 +17,6 @@ from evotree import (
     Regularization,
     TAORegressor,
 )
-from evotree.inspection import counterfactuals, shap_values
-from evotree.report import report
 from tests.quick_models import BRIEF, draws_rows, evolved, name_of
 
 QUICK = BRIEF | {"max_generations": 5, "leaves": "constant"}
@@ -146,21 +144,14 @@ def test_outputs_are_explained_one_by_one():
     fitted = TAORegressor(depth=2).fit(X, frame)
     rows = fitted.explain(X[:5], output="width").rows
     np.testing.assert_array_equal(rows["prediction"], fitted.predict(X[:5])[:, 1])
-    shap = shap_values(fitted, X[:3], X[:20])
-    total = shap.base + shap.values.sum(axis=1)
     for kind in ("impurity", "influence"):
         found = fitted.importances(kind)
         other = TAORegressor(depth=2).fit(X, Y * [1.0, 1e6]).importances(kind)
         np.testing.assert_allclose(found, other)
         assert found.sum() == pytest.approx(1.0) and found[2] < 0.05
-    np.testing.assert_allclose(total, fitted.predict(X[:3]))
-    (point,) = counterfactuals(fitted, X[0], (2.5, 4.0), output="height")
-    assert 2.5 <= fitted.predict(np.asarray(point.row))[0, 0] <= 4.0
     for wrong in (None, "depth", 2):
         with pytest.raises(ValueError, match="output=.*allowed are 'height', 'width'"):
             fitted.explain(X[:1], output=wrong)
-    with pytest.raises(ValueError, match="report: the tree has 2 outputs"):
-        report(fitted)
 
 
 # ---- what is refused -----------------------------------------------------------------------------

@@ -14,11 +14,9 @@ from sklearn.model_selection import train_test_split
 
 from evotree import Cost, ObliqueTree, ObliqueTreeClassifier, load_model, save_model
 from evotree.dataset import Dataset
-from evotree.export import to_onnx
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.fitted import summarize
 from evotree.tree import SoftSides
-from tests.export.languages import run_onnx
 from tests.exported import tame, trees
 from tests.quick_models import CLASSIFIERS, brief, name_of
 from tests.reference import soft_sides as naive
@@ -218,8 +216,6 @@ def test_slopes_are_finite_where_most_rows_are_beside_the_hyperplane(how, tmp_pa
     frame = pd.DataFrame(X, columns=["x0", "x1"])
     again = load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_proba(frame), found)
-    pytest.importorskip("onnx")
-    np.testing.assert_allclose(run_onnx(to_onnx(model), X)[1], found, atol=1e-9)
 
 
 @given(st.floats(-1e-12, 1e-12), st.integers(1, 3), st.sampled_from([1e-50, 1.0, 1e50]))

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris, make_friedman1
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from evotree import (
+    EvoTreeRegressor,
     EvoTreeSurvival,
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
@@ -16,7 +17,8 @@ from evotree import (
 from evotree.inspection import stability
 from evotree.inspection.refits import _lost_order
 from evotree.survival import Times, concordance
-from tests.quick_models import BRIEF, evolved, seen_until
+from tests.estimators.test_groups import COPIES, copies, greedy
+from tests.quick_models import BRIEF, brief, evolved, seen_until
 
 AXIS = ObliqueTreeClassifier("axis", max_depth=1, random_state=0)
 
@@ -136,3 +138,41 @@ def test_targets_and_bad_numbers():
     ):
         with pytest.raises(ValueError, match=message):
             stability(AXIS, X, y, **wrong)
+
+
+def test_rows_in_dispute_of_numbers_are_those_that_refits_predict_far_apart():
+    rows = np.random.default_rng(0).normal(size=(120, 2))
+    y = 3.0 * rows[:, 0]
+    found = stability(brief(EvoTreeRegressor), rows, y, n=3, random_state=0)
+    n_far = int((found.disagreement > 0.1).sum())
+    assert n_far < len(rows)
+    assert f"rows in dispute: {n_far} of 120" in repr(found)
+
+
+def test_refits_are_to_whole_groups(monkeypatch):
+    X, y, groups, *_ = copies(n=20)
+    told = []
+    fit = ObliqueTreeClassifier.fit
+
+    def spy(self, X, y, sample_weight=None, *, groups=None, cv=None):
+        told.append(groups)
+        return fit(self, X, y, sample_weight, groups=groups, cv=cv)
+
+    monkeypatch.setattr(ObliqueTreeClassifier, "fit", spy)
+    model = greedy(pruning=None)
+    of_groups = stability(model, X, y, n=4, random_state=0, groups=groups).summary
+    for labels in told:
+        assert np.unique(labels, return_counts=True)[1].tolist() == [COPIES] * 16
+    of_rows = stability(model, X, y, n=4, random_state=0).summary
+    assert told[-1] is None
+    # Copies tell the labels of rows that nothing else tells.
+    assert of_rows.score > of_groups.score
+
+
+def test_models_of_rates_are_refused():
+    rng = np.random.default_rng(0)
+    X, exposure = rng.normal(size=(120, 2)), rng.choice([1.0, 10.0], 120)
+    y = rng.poisson(exposure)
+    model = brief(EvoTreeRegressor, objective="poisson").fit(X, y, exposure=exposure)
+    with pytest.raises(ValueError, match="stability: exposure=None"):
+        stability(model, X, y, n=2)

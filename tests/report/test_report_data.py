@@ -19,6 +19,7 @@ from evotree import (
     EvoTreeRegressor,
     ObliqueForestClassifier,
     ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
 )
 from evotree.cli.commands import report_of_model
 from evotree.fitted import summarize
@@ -402,6 +403,13 @@ def test_what_is_not_there_is_left_out_and_named():
 def test_targets_that_do_not_fit(y, rows, message):
     with pytest.raises(ValueError, match=message):
         report(make_subject(make_model("classes")), rows, y)
+
+
+def test_several_outputs_have_no_page():
+    X, y = load_diabetes(return_X_y=True)
+    model = ObliqueTreeRegressor("axis", max_depth=1)
+    with pytest.raises(ValueError, match="report: the tree has 2 outputs"):
+        report(model.fit(X, np.column_stack([y, -y])))
 
 
 def test_the_report_of_an_estimator(tmp_path):
