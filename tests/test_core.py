@@ -26,7 +26,7 @@ model.predict(X), model.explain(X[:3]), model.importances(), repr(model.choice_)
 model.pareto_front_.to_frame(), model.select_tree("chosen").edit(X, y).prune(0)
 export_text(model)
 with tempfile.TemporaryDirectory() as folder:
-    save_model(model, Path(folder) / "model.json", "kind")
+    save_model(Path(folder) / "model.json", model, "kind")
     load_model(Path(folder) / "model.json").predict(X)
 print(json.dumps([name for name in sys.modules if name.startswith("evotree.")]))
 """
