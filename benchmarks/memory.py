@@ -98,7 +98,7 @@ def measure(size: Size) -> dict[str, float]:
             max_generations=8,
         )
     X, y = make_rows(size.n_rows, size.n_features, size.n_classes)
-    few = clone(estimator).set_params(max_generations=2)
+    few = clone(estimator).set_params(max_generations=2, time_limit=None)
     few.fit(X[:1000, :20], y[:1000])  # compiles
     sizes: list[int] = []
     clone_tree = Individual.clone
