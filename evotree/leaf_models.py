@@ -204,6 +204,12 @@ class ClassModels(OutputModels):
         return np.maximum(probabilities, np.finfo(np.float64).tiny)
 
 
+LEAF_MODELS = {
+    kind.__name__: kind for kind in (LeafModels, LogModels, OutputModels, ClassModels)
+}
+"""The kinds of linear models in leaves."""
+
+
 def class_probabilities(tree: Any, sides: Any, X: np.ndarray) -> np.ndarray:
     """Return the probabilities of the classes, of shape (n_samples, n_classes).
 

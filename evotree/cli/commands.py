@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -245,16 +245,16 @@ def export_model(args: argparse.Namespace) -> None:
             f"--proba: --to {args.to} writes labels; allowed are python, c and onnx"
         )
     model = load_model(args.model)
-    writers: dict[str, Callable[[], Any]] = {
-        "rules": lambda: model.rules(export.export_rules),
-        "dot": lambda: export.export_graphviz(model),
-        "sql": lambda: export.export_sql(model),
-        "python": lambda: export.export_python(model, probability=args.proba),
-        "c": lambda: export.export_c(model, probability=args.proba),
-        "onnx": lambda: export.to_onnx(model).SerializeToString(),
-    }
-    content = writers[args.to]()
-    _write(args.out, content if args.to == "onnx" else content.encode())
+    if args.to == "rules":
+        content: Any = model.rules(export.export_rules)
+    else:
+        asks = args.proba and args.to != "onnx"  # which always has them
+        options = {"probability": True} if asks else {}
+        content = export.FORMS[args.to](model, **options)
+    _write(
+        args.out,
+        content.SerializeToString() if args.to == "onnx" else content.encode(),
+    )
 
 
 def report_model(args: argparse.Namespace) -> None:

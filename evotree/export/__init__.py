@@ -5,6 +5,9 @@ drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQ
 a table of the coefficients of linear leaves.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from evotree.export.code import export_c, export_python, export_sql
 from evotree.export.onnx import to_onnx
 from evotree.plain import (
@@ -23,7 +26,18 @@ from evotree.texts import (
     export_text,
 )
 
+FORMS: Mapping[str, Callable[..., Any]] = {
+    "rules": export_rules,
+    "dot": export_graphviz,
+    "python": export_python,
+    "c": export_c,
+    "onnx": to_onnx,
+    "sql": export_sql,
+}
+"""The forms of a model, by the names that the command line has for them."""
+
 __all__ = [
+    "FORMS",
     "coefficient_table",
     "export_c",
     "export_graphviz",

@@ -766,3 +766,10 @@ def _of_equal_leaves(tree: ObliqueTree, predicted: np.ndarray) -> np.ndarray:
         )
         predicted[k] = predicted[left]
     return marks
+
+
+CONSTRAINTS = {
+    kind.__name__: kind
+    for kind in (SplitFeatures, ShapeLimits, Interactions, Held, MonotonicConstraint)
+}
+"""What every tree of a search may have to keep."""

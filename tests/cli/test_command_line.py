@@ -24,11 +24,12 @@ from sklearn.model_selection import train_test_split
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, __version__
 from evotree._version import DISTRIBUTION
-from evotree.cli import rows
+from evotree.cli import commands, rows
 from evotree.cli.main import main, make_parser
 from evotree.cli.options import search_parameters
 from evotree.export import export_c, export_python
 from evotree.model_file import load_model
+from evotree.registry import parts_of
 from evotree.survival import Times, concordance
 from evotree.tables.columns import encode
 from tests.export.languages import run_onnx
@@ -1208,3 +1209,11 @@ def test_events_are_in_a_column_of_their_own(run):
     assert_error(
         run("predict", "m.json", "days.csv", "--event", "days"), "--event 'days'"
     )
+
+
+def test_commands_that_are_listed_are_run_by_functions():
+    listed = parts_of("command")
+    for command in (*listed.values(), *listed["experiment"].commands.values()):
+        assert command.run is None or callable(getattr(commands, command.run))
+    options = dict(listed["export"].options)
+    assert set(options["--to"]["choices"]) == set(parts_of("export"))

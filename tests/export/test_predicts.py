@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.export import export_c, export_python, export_sql, to_onnx
+from evotree.registry import parts_of
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
 from tests import made_up
@@ -350,3 +351,11 @@ def test_models_are_exported_over_the_columns_of_a_table():
         ).fetchall()
     wanted = model.predict(frame).tolist()
     assert [label for (label,) in found] == wanted and len(set(wanted)) == 3
+
+
+def test_forms_that_are_listed_are_functions_of_a_model():
+    X, y = load_wine(return_X_y=True)
+    model = ObliqueTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    for name, form in parts_of("export").items():
+        if name != "onnx":  # needs a package
+            assert len(form(model)) > 40
