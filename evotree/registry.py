@@ -23,8 +23,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "splitter": Kind(
             "evotree.operators.splitters.registry:SPLITTERS",
             "A frozen dataclass, called with a node and a random stream. It returns a `Split` "
-            "whose sides have at least `node.min_rows` rows, or None. It writes nothing but the stream; "
-            "the same node and state give the same split.",
+            "whose sides have at least `node.min_rows` rows, or None. It writes nothing but the "
+            "stream; the same node and state give the same split.",
         ),
         "loss": Kind(
             "evotree.fitness.objectives:LOSSES",
