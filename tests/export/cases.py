@@ -72,7 +72,7 @@ def make_case(kind, n_splits):
             )
             rows = np.concatenate([rows, 1e6 * rows])  # far from all hyperplanes
         if n_splits > 2 and n_trees == 1 and leaves == "constant":
-            # labels of another objective
+            # Its labels are those of another objective.
             forest[0] = forest[0].labelled(rng.integers(0, 3, len(forest[0])))
     if said == "outputs":
         names = ("height", "width", "a;b")
