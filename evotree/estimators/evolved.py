@@ -79,7 +79,7 @@ _SHAPE = """max_depth : int, at least 1, or None, default=None
     monotonic_cst : array-like of shape (n_columns,), dict or None, default=None
         1 for columns that the prediction may not fall with, -1 for those that it may not rise with,
         0 for others; or these numbers by names of columns. For two classes the share of the second
-        is meant, and with it the label. It holds for all rows, and is proved for each fitted tree
+        is meant, and with it the label. It holds for all rows, as trees are made so
         (`evotree.operators.constraints`). Objectives are ``"accuracy"``,
         ``"balanced_accuracy"``, ``"cost"``, ``"squared_error"`` and, with constant leaves,
         ``"poisson"`` then.
