@@ -124,5 +124,5 @@ def test_the_commands_work_without_the_repository(programs, tmp_path):
     )
     for part in ("report.css", "model.js", "report.js", "d3/d3.min.js", "d3/LICENSE"):
         assert (templates / part).read_text("utf-8") in text
-    call("show", "model.json", "--plot", "tree.png")
+    call("evotree", "show", "model.json", "--plot", "tree.png")
     assert (work / "tree.png").stat().st_size > 0
