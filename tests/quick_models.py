@@ -163,15 +163,6 @@ def assert_same_fit(one, other):
     )
 
 
-def seen_until(n=300, seed=0):
-    """Draw rows whose risk is 4 above 0 and 1 below, and times that 2 ends."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3)).round(2)
-    time = rng.exponential(np.where(X[:, 0] > 0.0, 0.25, 1.0))
-    end = rng.uniform(0.5, 2.0, n)
-    return X, np.column_stack([time <= end, np.minimum(time, end)])
-
-
 @contextmanager
 def interrupts_raise():
     """Handle the interrupt as a program in the foreground does."""

@@ -14,7 +14,6 @@ from evotree import (
     Cost,
     EvoTreeClassifier,
     EvoTreeRegressor,
-    EvoTreeSurvival,
     load_model,
     save_model,
 )
@@ -28,7 +27,7 @@ from evotree.schema import (
     Schema,
 )
 from evotree.texts import export_text
-from tests.quick_models import FREE, brief, evolved, seen_until
+from tests.quick_models import FREE, brief, evolved
 
 # ---- files ---------------------------------------------------------------------------------------
 
@@ -50,7 +49,6 @@ FITS = {
         {"exposure": EXPOSURE},
     ),
     "costs": (evolved(EvoTreeClassifier, **FREE, **COST), LABELS, {}),
-    "times": (evolved(EvoTreeSurvival, **FREE), seen_until(120)[1], {}),
     "signs": (
         brief(EvoTreeRegressor, monotonic_cst={"a": 1, "c": -1}),
         TARGETS,
@@ -73,8 +71,7 @@ def test_a_file_knows_what_the_fit_was_given_and_chose(name, tmp_path):
     assert arguments.penalties == (model.size_penalty_, model.term_penalty_)
     assert arguments.has_weights == ("sample_weight" in beside)
     assert arguments.has_groups == ("groups" in beside)
-    # Of times they follow from the times.
-    assert arguments.has_exposures == ("exposure" in beside or name == "times")
+    assert arguments.has_exposures == ("exposure" in beside)
     assert arguments.signs == ({"a": 1, "c": -1} if name == "signs" else {})
     assert arguments.cost_matrix == (MATRIX if name == "costs" else None)
     prices = {

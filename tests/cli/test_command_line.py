@@ -33,7 +33,8 @@ from evotree.registry import parts_of
 from evotree.survival import Times, concordance
 from evotree.tables.columns import encode
 from tests.export.languages import run_onnx
-from tests.quick_models import interrupts_raise, seen_until
+from tests.quick_models import interrupts_raise
+from tests.survival.times import seen_until
 
 PARAMETERS = {path for _, path, _ in search_parameters()}
 FIT = ("fit", "iris.csv", "--target", "species", "--out", "m.json")

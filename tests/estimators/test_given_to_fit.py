@@ -6,25 +6,20 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
+from evotree import EvoTreeClassifier, EvoTreeRegressor
 from tests.quick_models import brief
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(120, 2))
 EXPOSURE = RNG.choice([1.0, 10.0], 120)
 EVENTS = RNG.poisson(np.where(ROWS[:, 0] > 0.0, 0.9, 0.2) * EXPOSURE)
-TIMES = np.column_stack([RNG.random(120) < 0.8, RNG.exponential(size=120)])
 
 
 @pytest.fixture(scope="module")
 def rates():
-    """Return a model of rates, and one of times to an event."""
-    return (
-        brief(EvoTreeRegressor, objective="poisson").fit(
-            ROWS, EVENTS, exposure=EXPOSURE
-        ),
-        brief(EvoTreeSurvival).fit(ROWS, TIMES),
-    )
+    """Return a model of rates."""
+    model = brief(EvoTreeRegressor, objective="poisson")
+    return model.fit(ROWS, EVENTS, exposure=EXPOSURE)
 
 
 def asked(model):
@@ -40,33 +35,24 @@ def asked(model):
 
 
 def test_a_model_of_rates_asks_for_exposures(rates):
-    model, _ = rates
-    before = model.predict(ROWS)
-    for name, method in asked(model).items():
+    before = rates.predict(ROWS)
+    for name, method in asked(rates).items():
         with pytest.raises(ValueError, match=f"{name}: exposure=None.*predicts rates"):
             method(ROWS, EVENTS)
         method(ROWS, EVENTS, exposure=EXPOSURE)
     with pytest.warns(UserWarning, match="intervals were calibrated"):
-        model.select_tree("chosen")
-    np.testing.assert_array_equal(model.predict(ROWS), before)
+        rates.select_tree("chosen")
+    np.testing.assert_array_equal(rates.predict(ROWS), before)
 
 
 def test_intervals_of_rates_are_about_rates(rates):
-    model, _ = rates
-    low, high = model.calibrate(ROWS, EVENTS, exposure=EXPOSURE).predict_interval(ROWS)
-    by_hand = model.calibrate(
+    low, high = rates.calibrate(ROWS, EVENTS, exposure=EXPOSURE).predict_interval(ROWS)
+    by_hand = rates.calibrate(
         ROWS, EVENTS / EXPOSURE, exposure=np.ones(120)
     ).predict_interval(ROWS)
     np.testing.assert_allclose((low, high), by_hand)
     held = (low <= EVENTS / EXPOSURE) & (high >= EVENTS / EXPOSURE)
     assert held.mean() >= 0.9
-
-
-def test_times_take_no_exposures(rates):
-    _, model = rates
-    for name in ("edit", "refit", "select_tree"):
-        with pytest.raises(ValueError, match=f"{name}: exposure.*allowed is None"):
-            asked(model)[name](ROWS, TIMES, exposure=np.ones(120))
 
 
 def test_a_model_of_weights_warns_of_rows_without():
@@ -99,14 +85,3 @@ def test_swapping_sides_changes_no_probability_and_needs_no_rows():
         )
         assert again == pytest.approx(terms)
         assert swapped.edit().swap(k).tree_ == model.tree_
-
-
-def test_an_edit_of_times_tells_the_score_that_the_model_has(rates):
-    _, model = rates
-    model = model.select_tree("tree")
-    editor = model.edit(ROWS, TIMES)
-    edited = editor.relabel(int(np.flatnonzero(model.tree_.is_leaf)[0]), 3.0)
-    cost = edited.edit_cost_
-    assert cost.score_before == pytest.approx(model.score(ROWS, TIMES))
-    assert cost.score == pytest.approx(edited.score(ROWS, TIMES))
-    assert cost.objective < cost.objective_before

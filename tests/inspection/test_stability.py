@@ -18,7 +18,8 @@ from evotree.inspection import stability
 from evotree.inspection.refits import _lost_order
 from evotree.survival import Times, concordance
 from tests.estimators.test_groups import COPIES, copies, greedy
-from tests.quick_models import BRIEF, brief, evolved, seen_until
+from tests.quick_models import BRIEF, brief, evolved
+from tests.survival.times import seen_until
 
 AXIS = ObliqueTreeClassifier("axis", max_depth=1, random_state=0)
 

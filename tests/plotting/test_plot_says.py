@@ -13,8 +13,10 @@ from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.texts import export_text
 from tests import made_up
 from tests.exported import stump, with_models
+from tests.survival import times
 from tests.test_texts import (
     KINDS_OF_NOISE,
+    assert_few_digits,
     bare,
     clinic,
     fitted_to_noise,
@@ -65,11 +67,11 @@ def test_a_picture_says_what_the_text_does_and_has_bars(n_features, leaves):
     assert np.sign(bars[widest]) == np.sign(wanted[widest])
 
 
-@pytest.mark.parametrize("kind", KINDS_OF_NOISE)
+@pytest.mark.parametrize("kind", [*KINDS_OF_NOISE, "times"])
 def test_no_number_has_more_digits_than_a_reader_takes_in(kind):
-    for said in texts_of(fitted_to_noise(kind)[0]):
-        for found in re.findall(r"\d+\.\d+", said):
-            assert len(found.replace(".", "").lstrip("0")) <= 6, said
+    fitted = times.fitted_to_noise() if kind == "times" else fitted_to_noise(kind)
+    for said in texts_of(fitted[0]):
+        assert_few_digits(said)
 
 
 def test_names_and_shares_are_those_of_the_text():

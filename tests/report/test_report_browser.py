@@ -16,7 +16,7 @@ from evotree.fitted import fitted_of
 from evotree.report import report
 from evotree.report.page import measures
 from evotree.tables.columns import encode
-from tests.quick_models import BRIEF, brief, evolved, seen_until
+from tests.quick_models import BRIEF, brief, evolved
 from tests.report.models import (
     edited,
     make_forest,
@@ -25,6 +25,7 @@ from tests.report.models import (
     table,
     truth_of,
 )
+from tests.survival.times import seen_until
 
 webdriver = pytest.importorskip("selenium.webdriver")
 keys = pytest.importorskip("selenium.webdriver.common.keys")

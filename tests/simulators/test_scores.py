@@ -348,6 +348,7 @@ def test_what_needs_labels_is_refused():
         {"max_samples": 0.5},
         {"hold": [0]},
         {"init": ["axis"]},
+        {"shapes": {"x0": [("above", 1.0)]}},
     ):
         with pytest.raises(ValueError, match="a search by scores has no labels"):
             search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, **one)))

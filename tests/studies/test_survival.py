@@ -9,7 +9,7 @@ from sklearn.base import clone
 from evotree.experiments.protocols import Task
 from evotree.survival import Times, survival
 from experiments.studies import survival as study
-from tests.quick_models import seen_until
+from tests.survival.times import seen_until
 
 pytest.importorskip("sksurv")
 

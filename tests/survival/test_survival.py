@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,8 +32,13 @@ from evotree.survival import (
     survival,
 )
 from evotree.texts import export_text
-from tests.quick_models import BRIEF, FREE, evolved, seen_until
+from tests.quick_models import BRIEF, FREE, evolved
 from tests.strategies import seeds
+from tests.survival.times import fitted_to_noise, seen_until
+from tests.test_texts import (
+    assert_rows_reach_printed_leaves,
+    assert_views_have_few_digits,
+)
 
 
 def brief(**parameters):
@@ -295,6 +301,9 @@ def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
     assert [space["predict"](row) for row in X.tolist()] == model.predict(X).tolist()
     save_model(tmp_path / "model.json", model)
     loaded = load_model(tmp_path / "model.json")
+    (member,) = loaded.members
+    assert asdict(member.arguments) == asdict(model.fitted_.arguments)
+    assert member.arguments.has_exposures  # which follow from the times
     lines = [line for line in export_text(model).splitlines() if line[:1] == "|"]
     assert export_text(loaded).splitlines()[: len(lines)] == lines
     page = report(model, X, y).data
@@ -333,6 +342,12 @@ def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
     plt.close("all")
 
 
+def test_texts_have_few_digits_and_rows_reach_the_leaves_that_they_say():
+    model, table = fitted_to_noise()
+    assert_views_have_few_digits(model)
+    assert_rows_reach_printed_leaves(model, table)
+
+
 def test_an_edit_by_other_rows_has_their_hazard():
     X, y = seen_until()
     model = brief().fit(X, y)
@@ -341,6 +356,16 @@ def test_an_edit_by_other_rows_has_their_hazard():
     hazard = cumulative_hazard(Times.read(later), np.ones(len(X)))
     found = edited.predict_cumulative_hazard_function(X[:1])[0]
     np.testing.assert_allclose(found(later[:, 1]), hazard(later[:, 1]), rtol=1e-4)
+
+
+def test_an_edit_tells_the_score_that_the_model_has():
+    X, y = seen_until(120)
+    model = brief().fit(X, y).select_tree("tree")
+    edited = model.edit(X, y).relabel(int(np.flatnonzero(model.tree_.is_leaf)[0]), 3.0)
+    cost = edited.edit_cost_
+    assert cost.score_before == pytest.approx(model.score(X, y))
+    assert cost.score == pytest.approx(edited.score(X, y))
+    assert cost.objective < cost.objective_before
 
 
 def test_curves_of_leaves_and_their_rows_at_risk_are_drawn():
@@ -412,3 +437,7 @@ def test_what_does_not_go_with_times_is_refused():
         EvoTreeSurvival(objective="poisson")
     with pytest.raises(TypeError, match="exposure"):
         brief().fit(X, y, exposure=np.ones(50))
+    model = brief().fit(X, y)
+    for method in (model.edit, model.refit, partial(model.select_tree, "accurate")):
+        with pytest.raises(ValueError, match="exposure.*allowed is None"):
+            method(X, y, exposure=np.ones(50))
