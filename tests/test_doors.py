@@ -1,14 +1,10 @@
-"""A table is the same table, whoever has it: in memory, in files and in databases."""
+"""A table is the same table, whoever has it: in memory and in files."""
 
-import sqlite3
 import warnings
-from argparse import Namespace
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -25,10 +21,6 @@ from evotree import (
     load_model,
     save_model,
 )
-from evotree.cli import rows as command_line
-from evotree.cli.main import make_parser
-from evotree.export import export_sql, to_onnx
-from evotree.inspection import counterfactuals
 from evotree.schema import TRUTH, WHOLE, CategoricalColumn
 from evotree.tables.columns import encode, positions_of, value_of
 from evotree.tables.frames import read_labels
@@ -120,6 +112,12 @@ BY_FILE = {
 }
 
 
+def few_rows(frame, data):
+    """Draw a few rows, of which types are inferred anew: codes without letters are numbers."""
+    positions = st.integers(0, len(frame) - 1)
+    return sorted(data.draw(st.sets(positions, min_size=1, max_size=6)))
+
+
 def tree_of(named):
     """Return a greedy tree that takes the named columns for categories."""
     return ObliqueTreeClassifier(
@@ -151,17 +149,10 @@ def test_a_model_knows_its_columns_whoever_reads_a_table(drawn, data):
     frame, y, named = drawn
     model = tree_of(named).fit(frame, y)
     expected = model.predict_proba(frame)
-    # Of a few rows types are inferred anew: codes are numbers where no row has a letter in them.
-    some = sorted(
-        data.draw(st.sets(st.integers(0, len(frame) - 1), min_size=1, max_size=6))
-    )
+    some = few_rows(frame, data)
     with TemporaryDirectory() as folder:
         save_model(Path(folder, "m.json"), model)
         loaded = load_model(Path(folder, "m.json"))
-        path = Path(folder, "rows.csv")
-        frame.iloc[some].to_csv(path, index=False)
-        args = Namespace(read=[])
-        by_command = command_line.read_for_model(path, args, loaded)
     assert loaded.schema == model.fitted_.schema
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -173,36 +164,10 @@ def test_a_model_knows_its_columns_whoever_reads_a_table(drawn, data):
             np.testing.assert_array_equal(
                 loaded.predict_proba(rows), expected[some], err_msg=name
             )
-        np.testing.assert_array_equal(loaded.predict_proba(by_command), expected[some])
         plain = frame.iloc[some].astype(object).to_numpy()
         np.testing.assert_array_equal(loaded.predict_proba(plain), expected[some])
         numbered = frame.iloc[some].set_axis(range(frame.shape[1]), axis=1)
         np.testing.assert_array_equal(loaded.predict_proba(numbered), expected[some])
-
-
-@settings(max_examples=25, deadline=None)
-@given(tables())
-def test_databases_read_tables_as_the_model_does(drawn):
-    frame, y, named = drawn
-    model = tree_of(named).fit(frame, y)
-    expected = model.predict(frame).tolist()
-    expression = export_sql(model)
-    question = f"SELECT {expression} FROM t"
-    # PostgreSQL makes whole numbers alone of truth values.
-    assert expression.count('"flag"') == expression.count('CAST("flag" AS INTEGER)')
-    with closing(sqlite3.connect(":memory:")) as base:
-        frame.to_sql("t", base, index=False)
-        assert [row[0] for row in base.execute(question)] == expected
-        # An expression has no type, by which SQLite makes numbers of texts.
-        cast = ", ".join(
-            f'"{name}" || \'\' AS "{name}"' if name == "grade" else f'"{name}"'
-            for name in frame
-        )
-        untyped = question.replace("FROM t", f"FROM (SELECT {cast} FROM t)")
-        assert [row[0] for row in base.execute(untyped)] == expected
-    with duckdb.connect() as base:
-        base.register("t", frame)
-        assert [row[0] for row in base.sql(question).fetchall()] == expected
 
 
 def test_levels_that_are_unknown_are_told_once():
@@ -382,42 +347,6 @@ def test_labels_of_other_things_are_refused(given, named):
         ObliqueTreeClassifier().fit(X, y, pd.Series(np.ones(20), index=range(50, 70)))
 
 
-def test_whole_numbers_and_truth_values_stay_so():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {
-            "flag": rng.random(200) < 0.5,
-            "count": rng.integers(0, 9, 200),
-            "gaps": pd.array(
-                np.where(rng.random(200) < 0.1, None, rng.integers(0, 5, 200)), "Int64"
-            ),
-        }
-    )
-    y = (2 * X["flag"] + X["count"] + X["gaps"].fillna(0)).to_numpy() > 6
-    model = brief(max_generations=1).fit(X, y)
-    for at in range(20):
-        row = X.iloc[[at]]
-        (found,) = counterfactuals(model, row)
-        assert found.row.dtypes.tolist() == row.dtypes.tolist()
-        assert model.predict(found.row)[0] != model.predict(row)[0]
-        for name, pair in found.changes.items():
-            kind = bool if name == "flag" else int
-            assert pair[1] is None or isinstance(pair[1], kind), (name, pair)
-
-
-def test_files_of_codes_keep_them(tmp_path):
-    text = "code,y\n" + "01,01\n02,02\n03,03\n" * 9
-    args = make_parser().parse_args(
-        ["fit", str(tmp_path / "t.csv"), "--target", "y", "--categorical", "code"]
-        + ["--out", str(tmp_path / "m.json")]
-    )
-    Path(args.data).write_text(text)
-    rows = command_line.read_training_rows(args)
-    assert sorted({*rows.y}) == sorted({*rows.X["code"]}) == ["01", "02", "03"]
-    Path(args.data).write_text(text.replace("0", ""))
-    assert sorted({*command_line.read_training_rows(args).y}) == [1, 2, 3]
-
-
 def test_masked_cells_are_missing_and_lazy_frames_are_named():
     X = np.ma.masked_array(np.arange(12.0).reshape(6, 2), mask=np.eye(6, 2, dtype=bool))
     model = ObliqueTreeClassifier().fit(X, [0, 1] * 3)
@@ -441,14 +370,6 @@ def test_periods_are_no_numbers():
             ValueError, match="in the column 'when'.*days since the first"
         ):
             ObliqueTreeClassifier().fit(pd.DataFrame({"when": column}), [0, 1, 2] * 3)
-
-
-def test_labels_beyond_onnx_are_named():
-    large = np.array([2**63, 2**63 + 1] * 3, dtype=np.uint64)
-    model = ObliqueTreeClassifier().fit(np.arange(6.0)[:, np.newaxis] % 2, large)
-    assert model.predict([[1.0]]).tolist() == [2**63 + 1]
-    with pytest.raises(ValueError, match=r"below 2\*\*63"):
-        to_onnx(model)
 
 
 def test_coefficients_have_names_of_their_own():

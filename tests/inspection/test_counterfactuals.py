@@ -14,6 +14,7 @@ from evotree.inspection import counterfactuals, nearest
 from evotree.inspection.nearest import Steps, shortest
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tables.columns import encode
+from tests.quick_models import brief
 from tests.random_trees import CLASSES, estimator_of, grid, random_tree
 
 SIDES = range(5)
@@ -325,3 +326,26 @@ def test_the_summary_of_training_rows_is_that_of_the_rows_of_each_node(seed):
             assert found.spreads[k] == pytest.approx(spread)
     assert n_empty > 0
     np.testing.assert_array_equal([found.lowest, found.highest], [X.min(0), X.max(0)])
+
+
+def test_whole_numbers_and_truth_values_stay_so():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "flag": rng.random(200) < 0.5,
+            "count": rng.integers(0, 9, 200),
+            "gaps": pd.array(
+                np.where(rng.random(200) < 0.1, None, rng.integers(0, 5, 200)), "Int64"
+            ),
+        }
+    )
+    y = (2 * X["flag"] + X["count"] + X["gaps"].fillna(0)).to_numpy() > 6
+    model = brief(max_generations=1).fit(X, y)
+    for at in range(20):
+        row = X.iloc[[at]]
+        (found,) = counterfactuals(model, row)
+        assert found.row.dtypes.tolist() == row.dtypes.tolist()
+        assert model.predict(found.row)[0] != model.predict(row)[0]
+        for name, pair in found.changes.items():
+            kind = bool if name == "flag" else int
+            assert pair[1] is None or isinstance(pair[1], kind), (name, pair)

@@ -1,0 +1,46 @@
+"""Databases and ONNX have the columns and labels of a model as it has them."""
+
+import sqlite3
+from contextlib import closing
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from evotree import ObliqueTreeClassifier
+from evotree.export import export_sql, to_onnx
+from tests.test_doors import tables, tree_of
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables())
+def test_databases_read_tables_as_the_model_does(drawn):
+    frame, y, named = drawn
+    model = tree_of(named).fit(frame, y)
+    expected = model.predict(frame).tolist()
+    expression = export_sql(model)
+    question = f"SELECT {expression} FROM t"
+    # PostgreSQL makes whole numbers alone of truth values.
+    assert expression.count('"flag"') == expression.count('CAST("flag" AS INTEGER)')
+    with closing(sqlite3.connect(":memory:")) as base:
+        frame.to_sql("t", base, index=False)
+        assert [row[0] for row in base.execute(question)] == expected
+        # An expression has no type, by which SQLite makes numbers of texts.
+        cast = ", ".join(
+            f'"{name}" || \'\' AS "{name}"' if name == "grade" else f'"{name}"'
+            for name in frame
+        )
+        untyped = question.replace("FROM t", f"FROM (SELECT {cast} FROM t)")
+        assert [row[0] for row in base.execute(untyped)] == expected
+    with duckdb.connect() as base:
+        base.register("t", frame)
+        assert [row[0] for row in base.sql(question).fetchall()] == expected
+
+
+def test_labels_beyond_onnx_are_named():
+    large = np.array([2**63, 2**63 + 1] * 3, dtype=np.uint64)
+    model = ObliqueTreeClassifier().fit(np.arange(6.0)[:, np.newaxis] % 2, large)
+    assert model.predict([[1.0]]).tolist() == [2**63 + 1]
+    with pytest.raises(ValueError, match=r"below 2\*\*63"):
+        to_onnx(model)
