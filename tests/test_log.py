@@ -2,10 +2,7 @@
 
 import logging
 import multiprocessing
-import os
 import re
-import signal
-import time
 import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -15,7 +12,6 @@ from sklearn.datasets import load_iris
 
 from evotree import EvoTreeClassifier
 from evotree.engine.config import Evolution, Islands
-from evotree.experiments.runner import outcomes_of
 from evotree.log import log_to_file
 from evotree.parallel import run_tasks
 
@@ -36,11 +32,6 @@ def chatter(worker):
         LOG.info("w%d line %d %s.", worker, k, "x" * (50_000 if k % 50 == 7 else k))
     LOG.debug("too low")
     return worker
-
-
-def in_runner(start, tasks):
-    context = multiprocessing.get_context(start)
-    return [one.result for one in outcomes_of(chatter, tasks, 3, mp_context=context)]
 
 
 def in_executor(start, tasks):
@@ -66,10 +57,9 @@ def counts_of(path):
     return Counter(tuple(text.split()[:3:2]) for text in texts)
 
 
-@pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("run", [in_runner, in_executor, in_threads])
-def test_workers_lose_no_record_and_mix_none(run, start, tmp_path):
-    logger, path = logging.getLogger("evotree"), tmp_path / "a.log"
+def assert_no_record_is_lost(run, start, path):
+    """Check that a log has every record of three tasks, each on a line, and leaves no handler."""
+    logger = logging.getLogger("evotree")
     before = logger.level, logger.handlers[:]
     with log_to_file(path):
         assert sorted(run(start, range(3))) == [0, 1, 2]
@@ -77,6 +67,12 @@ def test_workers_lose_no_record_and_mix_none(run, start, tmp_path):
     assert (logger.level, logger.handlers) == before
     assert counts_of(path) == expected_counts(3)
     assert "too low" not in path.read_text()
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("run", [in_executor, in_threads])
+def test_workers_lose_no_record_and_mix_none(run, start, tmp_path):
+    assert_no_record_is_lost(run, start, tmp_path / "a.log")
 
 
 def test_workers_that_are_older_than_the_log_are_in_it(tmp_path):
@@ -87,38 +83,6 @@ def test_workers_that_are_older_than_the_log_are_in_it(tmp_path):
             with log_to_file(tmp_path / name):
                 run_tasks(chatter, range(2), pool, "tests")
             assert counts_of(tmp_path / name) == expected_counts(2)
-
-
-def dies(task):
-    LOG.info("about to die %s", "x" * 5_000)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.slow  # the log waits five seconds for a record that was lost
-def test_a_worker_that_is_killed_costs_no_other_its_log(tmp_path):
-    with log_to_file(tmp_path / "a.log"):
-        assert list(outcomes_of(dies, [0]))[0].status == "crashed"
-        list(outcomes_of(chatter, range(2), 2))
-    assert counts_of(tmp_path / "a.log") == expected_counts(2)
-
-
-def chatters_or_dies(task):
-    """Die, or wait until another has died, and chatter then."""
-    if task == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(1.0)
-    return chatter(task)
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_beside_others_costs_them_nothing(tmp_path):
-    with log_to_file(tmp_path / "a.log"):
-        outcomes = list(outcomes_of(chatters_or_dies, [1, 0, 2, 3], 3))
-    assert sorted(outcome.status for outcome in outcomes) == ["crashed", *3 * ["done"]]
-    expected = expected_counts(4)
-    for k in range(100):
-        del expected["w0", str(k)]
-    assert counts_of(tmp_path / "a.log") == expected
 
 
 def test_handlers_of_the_users_own_get_records_of_other_processes(caplog):

@@ -1,5 +1,6 @@
 """Experiments: what may be defined, in Python and in TOML, at any depth, and what is refused."""
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -389,3 +390,21 @@ def test_sizes_of_trees_and_forests():
     members = [tree_sizes(tree) for tree in bag.estimators_]
     assert all(tree["terms"] == tree["leaves"] - 1 for tree in members)
     assert tree_sizes(bag)["leaves"] == sum(tree["leaves"] for tree in members)
+
+
+def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path):
+    """Functions are not called, and commands and the standard library are not imported."""
+    path = tmp_path / "experiment.toml"
+    modules = (
+        "os.abort antigravity.fly pytest.__main__.x numpy.show_config ..tree a/b.c"
+    )
+    others = "sklearn.datasets.load_iris sklearn.tree.export_text pandas.DataFrame"
+    for address in f"{modules} {others}".split():
+        path.write_text(
+            f'name = "a"\ndatasets = ["b"]\nmethods.c.estimator = "{address}"\n'
+        )
+        with pytest.raises(
+            ValueError, match=r"experiment\.toml: \[methods\.c\]: estimator="
+        ):
+            read_experiment(path)
+    assert "antigravity" not in sys.modules
