@@ -11,7 +11,7 @@ BASE ?= HEAD~1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo experiment test test-all test-oldest test-python check docs bench gate size clean
+.PHONY: help demo experiment test core test-all test-oldest test-python check docs bench gate size clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -25,6 +25,9 @@ experiment: $(VENV)/stamp-test ## run a small experiment and report it in experi
 
 test: $(VENV)/stamp-test ## run the tests that are quick
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
+
+core: $(VENV)/stamp-test ## run the core's tests without the other rooms
+	$(BIN)/python -m tests.alone
 
 # The kernels run a second time with their indices checked: out of bounds they read anything.
 test-all: test | $(AXE) ## run all tests, and those of the kernels with bounds checked

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 import evotree
-from tests.size import characters_per_line, count_statements
+from tests.size import AROUND, characters_per_line, count_statements, rooms_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
@@ -371,3 +371,7 @@ def test_packages_at_the_root_show_objects_by_their_one_module(face):
         assert module.startswith(("evotree.", "experiments.")), whole
         part = getattr(import_module(module), name)
         assert getattr(part, "__module__", module) == module, whole
+
+
+def test_each_room_stands_in_the_core_or_around_it():
+    assert set(AROUND) < set(rooms_of(PACKAGE))
