@@ -13,7 +13,8 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -283,9 +284,6 @@ class Scorer:
         digits = _AUTO_DIGITS if is_auto(config.precision) else config.precision
         self.shorten = Rounder(dataset.raw, digits or MOST_DIGITS)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"executor": None}  # stays at home
-
     @property
     def penalties(self) -> Penalties:
         """Penalties for a node and for a term, in units of the scores."""
@@ -312,35 +310,31 @@ class Scorer:
             arrays = *one.splits, one.answers
             key = b"".join(array.tobytes() for array in arrays)
             groups.setdefault(key, []).append(one)
-        scores = {key: self.known(members) for key, members in groups.items()}
+        known = {key: self.known(members) for key, members in groups.items()}
+        scores = {key: one for key, one in known.items() if one is not None}
         n_before = self.n_scores
         n_episodes = self.problem.n_episodes
         self._see(scores.values())  # what it knew may be of another process
-        entered = [key for key in groups if n_episodes > 1 or scores[key] is None]
+        entered = [key for key in groups if n_episodes > 1 or key not in scores]
         raced = self.race(
             [groups[key][0] for key in entered], _EPISODES + generation, n_episodes
         )
         for key, of_tree in zip(entered, raced, strict=True):
-            if not len(of_tree):
-                continue
-            mean = of_tree.mean(axis=0)
-            before = scores[key]
-            if before is not None:
+            if len(of_tree):
+                mean = of_tree.mean(axis=0)
+                before = scores.get(key, mean)
                 share = _RESCORED_SHARE * len(of_tree) / n_episodes
-                mean = before + share * (mean - before)
-            scores[key] = mean
-        scored = [of_tree for of_tree in scores.values() if of_tree is not None]
-        self._see(scored)
-        lowest = np.min(scored, axis=0)
+                scores[key] = before + share * (mean - before)
+        self._see(scores.values())
+        lowest = np.min(list(scores.values()), axis=0)
         for key, members in groups.items():
-            known = scores[key]
             for one in members:
-                self.measured(one, lowest if known is None else known)
+                self.measured(one, scores.get(key, lowest))
         return self.n_scores - n_before
 
-    def _see(self, scores: Iterable[Any]) -> None:
+    def _see(self, scores: Iterable[np.ndarray]) -> None:
         """Measure the range of scores, as far as there are any."""
-        first = [of_tree[0] for of_tree in scores if of_tree is not None]
+        first = [of_tree[0] for of_tree in scores]
         self.range = max(first) - min(first) if first else 0.0
 
     def known(self, equals: Sequence[Individual]) -> np.ndarray | None:
@@ -351,18 +345,15 @@ class Scorer:
                 return np.array(values)
         return None
 
-    def measured(self, individual: Individual, scores: Any) -> Individual:
+    def measured(self, individual: Individual, scores: np.ndarray) -> Individual:
         """Give an individual its scores and its fitness; return it."""
         individual.measured(float(scores[0]))
         if self.is_nsga2:
-            individual.fitness = FITNESS_OF_SCORES[len(scores)]()
-            individual.fitness.values = (
-                *map(float, scores),
-                float(individual.complexity),
-            )
+            values = *map(float, scores), float(individual.complexity)
+            individual.fitness = FITNESS_OF_SCORES[len(scores)](values)
         else:
-            individual.fitness = FitnessMax()
-            individual.fitness.values = PenalizedAccuracy(*self.penalties)(individual)
+            values = PenalizedAccuracy(*self.penalties)(individual)
+            individual.fitness = FitnessMax(values)
         return individual
 
     def finished(self, individual: Individual) -> ObliqueTree:
@@ -382,8 +373,7 @@ class Scorer:
         finished = list(map(self.finished, trees))
         scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
         running = list(range(len(trees)))
-        begin = 0
-        for stop in (n // 4, n // 2, n) if is_race else (n,):
+        for begin, stop in pairwise((0, n // 4, n // 2, n) if is_race else (0, n)):
             tasks = [(i, seed) for i in running for seed in seeds[begin:stop]]
             met = self._met([(finished[i], seed) for i, seed in tasks])
             for (i, _), one in zip(tasks, met, strict=False):
@@ -395,7 +385,6 @@ class Scorer:
             }
             best = sorted(fitness, key=fitness.__getitem__, reverse=True)
             running = sorted(best[: -(-len(best) // 2)])
-            begin = stop
         return list(map(np.array, scores))
 
     def _met(self, tasks: Sequence[_Task]) -> list[tuple[float, ...]]:
@@ -415,14 +404,13 @@ class Scorer:
         """Score trees, on the executor if there is one."""
         begin = time.perf_counter()
         score = partial(score_trees, self.problem.score, self.home)
-        n = len(tasks)
+        size = -(-len(tasks) // (4 * self.n_jobs))
+        chunks = [tasks[at : at + size] for at in range(0, len(tasks), size)]
         if self.executor is None:
-            scored = score(tasks)
+            found = list(map(score, chunks))
         else:
-            size = -(-n // (4 * self.n_jobs))
-            chunks = [tasks[at : at + size] for at in range(0, n, size)]
             found = run_tasks(score, chunks, self.executor, "scores of trees")
-            scored = list(chain.from_iterable(found))
+        scored = list(chain.from_iterable(found))
         self.n_values = self.n_values or len(scored[0])
         for one in scored:
             if len(one) != self.n_values:
@@ -430,7 +418,7 @@ class Scorer:
                     f"score returned {len(one)} numbers: allowed is one, and of the algorithm "
                     "'nsga2' always the same number of them."
                 )
-        self.n_scores += n
+        self.n_scores += len(scored)
         self._seconds += (time.perf_counter() - begin) * self.n_jobs
         return scored
 
@@ -446,32 +434,18 @@ class Scorer:
         last = sorted(run.population, key=lambda one: one.fitness, reverse=True)
         candidates = [*last[:_FINALISTS], *run.hall_of_fame, *run.pareto_front]
         trees = selection.separate_duplicates(candidates)[0]
-        scores: list[Any] = [self.known([tree]) for tree in trees]
-        self._see(scores)
+        scored: list[Any] = [(tree, self.known([tree])) for tree in trees]
+        self._see(scores for _, scores in scored)
         n_episodes = self.problem.n_episodes
         if n_episodes > 1 and is_raced and time.perf_counter() < self.end:
             raced = self.race(trees, _LAST, _FINAL_EPISODES_FACTOR * n_episodes)
-            met = [
-                (tree, one) for tree, one in zip(trees, raced, strict=True) if len(one)
-            ]
-            trees = [tree for tree, _ in met]
-            scores = [one.mean(axis=0) for _, one in met]
-        ended = sorted(
-            (
-                self.measured(tree.clone(), of_tree)
-                for tree, of_tree in zip(trees, scores, strict=True)
-            ),
-            key=lambda one: one.fitness,
-            reverse=True,
-        )
+            met = zip(trees, raced, strict=True)
+            means = [(tree, one.mean(axis=0)) for tree, one in met if len(one)]
+            scored = means or scored
+        ended = [self.measured(tree.clone(), scores) for tree, scores in scored]
         return [
-            FrontTree.of(
-                self.finished(one),
-                one.quality,
-                one.origin,
-                own_scores(one) if self.is_nsga2 else (),
-            )
-            for one in ended
+            FrontTree.of(self.finished(one), one.quality, one.origin, own_scores(one))
+            for one in sorted(ended, key=attrgetter("fitness"), reverse=True)
         ]
 
 

@@ -4,26 +4,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_moons
-from sklearn.tree import DecisionTreeClassifier
 
 from evotree import ObliqueForestClassifier
 from evotree.dataset import Dataset
-from evotree.forests.growing import (
-    N_PILOTS,
-    Grower,
-    Member,
-    grow_forest,
-    sums_out_of_bag,
-)
+from evotree.forests.growing import N_PILOTS, Member, sums_out_of_bag
 from evotree.tree import ObliqueTree
-
-
-def boxes(n=1500, seed=0):
-    """Return rows whose classes are those of the boxes of a deep axis-parallel tree."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(size=(n, 8))
-    tree = DecisionTreeClassifier(max_leaf_nodes=24, random_state=0)
-    return X, tree.fit(rng.uniform(size=(300, 8)), rng.integers(3, size=300)).predict(X)
 
 
 def slanted(n=600, seed=0):
@@ -74,23 +59,14 @@ def test_most_trees_are_oblique_elsewhere():
 
 
 def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
-    for X, y in (slanted(200), boxes(300)):
-        dataset, grown = Dataset.from_arrays(X, y), []
-        grower = Grower(False, 150, None, None, None)
-
-        def run(grower, streams, dataset=dataset, grown=grown):
-            grown.extend(streams)
-            return [grower(dataset, stream) for stream in streams]
-
-        few = grow_forest(grower, dataset, N_PILOTS - 1, 5, run)
-        # No tree is grown to choose the kind of few.
-        assert len(few) == len(grown) == N_PILOTS - 1
-        few = grow_forest(grower, dataset, N_PILOTS, 5, run)
-        many = grow_forest(grower, dataset, N_PILOTS + 2, 5, run)
-        assert len(few) == N_PILOTS and len(many) == N_PILOTS + 2
-        for one, other in zip(few, many, strict=False):
-            np.testing.assert_array_equal(one.tree.weights, other.tree.weights)
-            np.testing.assert_array_equal(one.n_times, other.n_times)
+    X, y = slanted(200)
+    few, more, many = (
+        ObliqueForestClassifier(n, random_state=5).fit(X, y).trees_
+        for n in (N_PILOTS - 1, N_PILOTS, N_PILOTS + 2)
+    )
+    # No tree is grown to choose the kind of few; those are the first of many, of one kind.
+    assert len(few) == N_PILOTS - 1 and len(many) == N_PILOTS + 2
+    assert more == many[:N_PILOTS] and few == more[:-1]
 
 
 @settings(deadline=None, max_examples=50)

@@ -1,7 +1,6 @@
 """Searches by scores: trees whose worth a callable alone knows."""
 
 import os
-import re
 import signal
 import time
 from collections import Counter
@@ -25,7 +24,6 @@ from evotree import (
 )
 from evotree.operators.constraints import ShapeLimits
 from evotree.operators.structure.splice import make_individual
-from evotree.plotting import plot_tree
 from evotree.rng import make_streams
 from evotree.simulators.actions import as_actions
 from evotree.simulators.breeding import Breeder
@@ -74,11 +72,6 @@ def test_leaves_that_hold_actions_have_no_shares(found):
     for shown in (export_text, export_rules, export_graphviz, export_html):
         text = shown(found.tree, class_names=names)
         assert "treat" in text and "treat: 1.00" not in text
-    assert re.search(
-        r"class: treat \(\d+ rows?\)$", export_text(found.tree, None, names), re.M
-    )
-    axes = plot_tree(found.tree, class_names=names)
-    assert not any(": 1.00" in said.get_text() for said in axes.texts)
 
 
 def test_the_tree_is_found_and_says_what_it_is_worth(found):
@@ -94,6 +87,7 @@ def test_the_tree_is_found_and_says_what_it_is_worth(found):
     assert one_leaf.n_leaves == 1 and one_leaf.quality < tree.quality - 0.2
     assert found.n_scores > sum(found.run.logbook.select("nevals"))
     assert repr(found).startswith(f"ScoredResult of {found.n_scores} scores: ")
+    assert len(repr(found).splitlines()) <= 20
     digits = [f"{w:.3g}" for w in tree.weights[tree.weights != 0.0]]
     assert [float(one) for one in digits] == tree.weights[tree.weights != 0.0].tolist()
 
@@ -104,12 +98,8 @@ def test_any_number_of_workers_gives_the_same(found):
         others = [search_scores(NOISY, BRIEF, threads)]
     others.append(search_scores(NOISY, replace(BRIEF, n_jobs=2)))
     for other in others:
-        assert other.tree == found.tree and other.n_scores == found.n_scores
+        assert_same_run(other.run, found.run)
         assert list(other.front) == list(found.front)
-        chapters = [
-            one.run.logbook.chapters["quality"].select("mean") for one in (found, other)
-        ]
-        assert chapters[0] == chapters[1]
 
 
 def test_islands_in_processes_are_those_of_this_one():
@@ -117,19 +107,6 @@ def test_islands_in_processes_are_those_of_this_one():
     alone = search_scores(NOISY, config)
     apart = search_scores(NOISY, replace(config, n_jobs=2))
     assert alone.tree == apart.tree and alone.tree.quality == apart.tree.quality > 0.9
-
-
-def test_a_checkpoint_goes_on_to_the_same_end(found, tmp_path):
-    path = tmp_path / "run.npz"
-    search_scores(
-        NOISY, replace(BRIEF, max_generations=5, checkpoint=Checkpoint(path, every=1))
-    )
-    resumed = replace(BRIEF, checkpoint=Checkpoint(path, resume=True))
-    assert search_scores(NOISY, resumed).tree == found.tree
-    with pytest.raises(
-        ValueError, match="max_terms=3: the run in .* has max_terms=None"
-    ):
-        search_scores(NOISY, replace(resumed, max_terms=3))
 
 
 @pytest.mark.parametrize("n_islands", [1, 2])
@@ -251,15 +228,12 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
                 np.testing.assert_array_equal(a, b)
             tree = dataset.objective.finished(one, dataset, scorer.shorten)
             assert tree.n_terms == one.n_terms or linear
+            answers, ends = one.answers[:, 0], np.flatnonzero(one.subtree_size == 3)
             if isinstance(actions, int):
-                answers = one.answers[:, 0]
                 assert set(answers[leaf]) <= {0.0, 1.0, 2.0}
-                ends = np.flatnonzero(one.subtree_size == 3)
                 assert (answers[ends + 1] != answers[ends + 2]).all()
-            else:
-                assert (
-                    (tree.values[leaf] >= -2.01) & (tree.values[leaf] <= 5.01)
-                ).all() or linear
+            elif not linear:
+                assert (np.abs(tree.values[leaf] - 1.5) <= 3.51).all()
 
 
 @pytest.mark.parametrize(
@@ -282,6 +256,11 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
         ),
         ({"score": lambda tree, seed: "good"}, "score returned 'good'"),
         ({"score": lambda tree, seed: (1.0,) * 4}, "a tuple of up to 3"),
+        ({"score": lambda tree, seed: -1e101}, "of a magnitude up to 1e.100"),
+        ({"score": lambda tree, seed: 10**400}, "score returned 10*[.]{3}: allowed"),
+        ({"score": lambda tree, seed: np.array(np.inf)}, "score returned inf: allowed"),
+        ({"score": lambda tree, seed: np.ones((1, 1))}, "allowed is a finite number"),
+        ({"score": lambda tree, seed: (1.0, 2.0)}, "score returned 2 numbers"),
     ],
 )
 def test_wrong_problems_are_named(changed, message):
@@ -296,25 +275,6 @@ def changing(tree, seed):
 
 def stopping(tree, seed):
     return next(iter(()))
-
-
-@pytest.mark.parametrize("n_episodes", [1, 8])
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (1.7e308, "score returned .*, of a magnitude up to 1e.100"),
-        (-1e101, "score returned .*, of a magnitude up to 1e.100"),
-        (10**400, "score returned 10*[.]{3}: allowed is a finite number"),
-        (np.array(np.inf), "score returned inf: allowed is a finite number"),
-        (np.ones((1, 1)), "score returned .*: allowed is a finite number"),
-        ((1.0, 2.0), "score returned 2 numbers: allowed is one"),
-    ],
-)
-def test_what_is_no_score_is_named(value, message, n_episodes):
-    problem = replace(NOISY, score=lambda tree, seed: value, n_episodes=n_episodes)
-    with pytest.raises(ValueError, match=message) as error:
-        search_scores(problem, BRIEF)
-    assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize("value", [np.array(1.0), np.float32(1.0), [1.0], 1, 1e100])
@@ -339,32 +299,43 @@ def test_a_score_that_ends_iterations_ends_no_loop_of_the_search():
         search_scores(replace(NOISY, score=stopping), BRIEF)
 
 
-def test_what_needs_labels_is_refused():
-    for one in ({"objective": "f1"}, {"warm_start": True}, {"monotonic_cst": [1, 0]}):
-        with pytest.raises(ValueError, match="a search by scores has no labels"):
-            search_scores(NOISY, replace(BRIEF, **one))
-    for one in (
-        {"refinement": "tao"},
-        {"max_samples": 0.5},
-        {"hold": [0]},
-        {"init": ["axis"]},
-        {"shapes": {"x0": [("above", 1.0)]}},
-    ):
-        with pytest.raises(ValueError, match="a search by scores has no labels"):
-            search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, **one)))
+@pytest.mark.parametrize(
+    ("changed", "evolution"),
+    [
+        ({"objective": "f1"}, {}),
+        ({"warm_start": True}, {}),
+        ({"monotonic_cst": [1, 0]}, {}),
+        ({}, {"refinement": "tao"}),
+        ({}, {"max_samples": 0.5}),
+        ({}, {"hold": [0]}),
+        ({}, {"init": ["axis"]}),
+        ({}, {"shapes": {"x0": [("above", 1.0)]}}),
+    ],
+)
+def test_what_needs_labels_is_refused(changed, evolution):
+    config = replace(BRIEF, evolution=replace(SMALL, **evolution), **changed)
+    with pytest.raises(ValueError, match="a search by scores has no labels"):
+        search_scores(NOISY, config)
+
+
+def test_lines_need_bounds():
     with pytest.raises(ValueError, match="actions=2: .*leaves='linear' needs"):
         as_actions(2, "linear")
-    wide = ObliqueTreeClassifier("axis").fit(np.eye(3), [0, 1, 1])
-    with pytest.raises(ValueError, match="allowed are trees of 2 features"):
-        search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=wide)))
-    three = ObliqueTreeClassifier("axis").fit(np.eye(3)[:, :2], [0, 1, 2])
-    with pytest.raises(ValueError, match="init holds a tree of 3 actions: 2 there are"):
-        search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=three)))
-    two = ObliqueTreeClassifier("axis").fit(np.eye(2), [0, 1])
-    with pytest.raises(
-        ValueError, match="init holds 25 trees: at most 24, the population"
-    ):
-        search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=[two] * 25)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_times", "message"),
+    [
+        (np.eye(3), 1, "allowed are trees of 2 features"),
+        (np.eye(3)[:, :2], 1, "init holds a tree of 3 actions: 2 there are"),
+        (np.eye(2), 25, "init holds 25 trees: at most 24, the population"),
+    ],
+)
+def test_first_trees_that_do_not_fit_are_refused(rows, n_times, message):
+    model = ObliqueTreeClassifier("axis").fit(rows, np.arange(len(rows)))
+    evolution = replace(SMALL, init=[model] * n_times)
+    with pytest.raises(ValueError, match=message):
+        search_scores(NOISY, replace(BRIEF, evolution=evolution))
 
 
 # ---- going on, limits, and workers that die ------------------------------------------------------
@@ -397,7 +368,6 @@ def going_on(path, **changed):
     ("name", "other"),
     [
         ("score", {"score": disagreement}),
-        ("score", {"score": Margin(0.0)}),
         ("actions", {"actions": ["yes", "no"]}),
         ("n_episodes", {"n_episodes": 4}),
         ("racing", {"racing": False}),
