@@ -106,15 +106,20 @@ def fit(
             classes.index.to_numpy(),
             classes["weight"].to_numpy(),
         )
-    models = []
-    for fitted, table_of_tree in zip(front.models, sums, strict=True):
-        counted = _counted(model, fitted, sample, table_of_tree, factors)
-        training: Any = counted.training
-        training = replace(training, lowest=lowest, highest=highest)
-        models.append(replace(counted, training=training))
+    counted: list[Any] = [
+        _counted(model, fitted, sample, sums_of_tree, factors)
+        for fitted, sums_of_tree in zip(front.models, sums, strict=True)
+    ]
     at = front.index(model.tree_)
-    model._chosen = models[at].tree
-    models = [replace(one, chosen=model._chosen) for one in models]
+    model._chosen = counted[at].tree
+    models = [
+        replace(
+            one,
+            chosen=model._chosen,
+            training=replace(one.training, lowest=lowest, highest=highest),
+        )
+        for one in counted
+    ]
     model.fitted_ = models[at]
     model.pareto_front_ = front.of_models(models)
     return model

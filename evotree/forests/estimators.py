@@ -1,14 +1,12 @@
 """Forests of small sparse oblique trees that vote: translation only."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.ensemble import BaseEnsemble
 from sklearn.metrics import accuracy_score, r2_score
@@ -38,7 +36,6 @@ from evotree.estimators.rows import (
 from evotree.fitted import Fitted
 from evotree.forests.growing import (
     Grower,
-    Member,
     given_positions,
     grow_forest,
     rows_of_choice,
@@ -157,9 +154,7 @@ class ObliqueForest(RowEncoder, BaseEnsemble):
         )
         if self.oob_score and not self.bootstrap:
             self._check_out_of_bag(n_drawn < dataset.n_groups)
-        members = grow_forest(
-            grower, dataset, self.n_estimators, seed, partial(self._run, dataset)
-        )
+        members = grow_forest(grower, dataset, self.n_estimators, seed, self.n_jobs)
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         log_end(self, time.perf_counter() - begin)
         if self.oob_score:
@@ -197,13 +192,6 @@ class ObliqueForest(RowEncoder, BaseEnsemble):
                 f"bootstrap={self.bootstrap}: no tree lacks a row of those given. Allowed are "
                 "fewer max_samples, bootstrap=True, more rows, and oob_score=False."
             )
-
-    def _run(
-        self, dataset: Dataset, grower: Grower, streams: Sequence[np.ndarray]
-    ) -> list[Member]:
-        """Return the trees of streams, made side by side."""
-        side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return side_by_side(delayed(grower)(dataset, stream) for stream in streams)
 
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""

@@ -17,11 +17,12 @@ percentages. Psychometrika 12(2), 153-157.
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from evotree.dataset import Dataset, bag_of, empty_rows, shares_of_rows
 from evotree.fitness.base import PenalizedAccuracy
@@ -155,25 +156,25 @@ class Grower:
 
 
 def grow_forest(
-    grower: Grower,
-    dataset: Dataset,
-    n_trees: int,
-    seed: int,
-    run: Callable[[Grower, Sequence[np.ndarray]], list[Member]],
+    grower: Grower, dataset: Dataset, n_trees: int, seed: int, n_jobs: int | None
 ) -> list[Member]:
-    """Return the trees of a forest."""
+    """Return the trees of a forest, made side by side."""
+    side_by_side = Parallel(n_jobs=n_jobs, prefer="threads")
+
+    def grown(grower: Grower, streams: Sequence[np.ndarray]) -> list[Member]:
+        return side_by_side(delayed(grower)(dataset, stream) for stream in streams)
+
     streams = make_streams(seed, 0, n_trees)
     choosing = rows_of_choice(dataset, n_trees, seed)
     if not choosing.any():
-        return run(grower, streams)
+        return grown(grower, streams)
     pilots, later = streams[:N_PILOTS], streams[N_PILOTS:]
     axis_grower = replace(grower, is_mostly_axis=True)
-    axis = run(axis_grower, [stream.copy() for stream in pilots])
-    members = run(grower, pilots)
+    axis = grown(axis_grower, [stream.copy() for stream in pilots])
+    members = grown(grower, pilots)
     if votes_better(axis, members, dataset, choosing):
-        grower = axis_grower
-        members = axis
-    return members + run(grower, later)
+        return axis + grown(axis_grower, later)
+    return members + grown(grower, later)
 
 
 def rows_of_choice(dataset: Dataset, n_trees: int, seed: int) -> np.ndarray:

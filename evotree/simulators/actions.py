@@ -4,7 +4,6 @@ A row of `Individual.answers` is the position of an action; or a place between t
 number, -1 and 1, and the coefficients of a line where there are lines. NaN is no answer yet.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from evotree.dataset import Dataset
 from evotree.fitness.base import ClassLoss
 from evotree.leaf_models import LeafModels
+from evotree.schema import is_number
 from evotree.tree import Individual, ObliqueTree
 
 _DIGITS = 3
@@ -138,14 +138,11 @@ def as_actions(given: Any, leaves: Any) -> Actions:
     n = len(given) if are_names and len(set(given)) == len(given) else given
     if isinstance(n, int | np.integer) and n >= 2 and not is_linear:
         return Actions(int(n))
-    try:
-        low, high = (float(bound) for bound in given)
-        is_sound = math.isfinite(high - low) and low < high
-    except (TypeError, ValueError):
-        is_sound = False
-    if not is_sound:
+    is_pair = np.asarray(given, dtype=object).shape == (2,)
+    if not is_pair or not all(map(is_number, given)) or given[0] >= given[1]:
         raise ValueError(
             f"actions={given!r}: allowed are 2 or more, different names, or two finite bounds, "
             "which leaves='linear' needs."
         )
+    low, high = map(float, given)
     return Actions(0, low, high, is_linear)

@@ -472,14 +472,9 @@ class ScoreSearch(Search):
     @property
     def parameters(self) -> Mapping[str, str]:
         """What must be the same when a search continues, as text; points are compared as rows."""
-        scored = self.scored
-        return {
-            **super().parameters,
-            "score": as_text(scored.score),
-            "actions": as_text(scored.actions),
-            "n_episodes": as_text(scored.n_episodes),
-            "racing": as_text(scored.racing),
-        }
+        names = "score", "actions", "n_episodes", "racing"
+        own = {name: as_text(getattr(self.scored, name)) for name in names}
+        return {**super().parameters, **own}
 
     def choose(self, seed: int) -> Start:
         """Return a choice of nothing but the seed: penalties are shares of the scores' range."""
@@ -552,9 +547,8 @@ def scored_toolbox(problem: Problem, scorer: Scorer) -> base.Toolbox:
         problem.constraints,
         dipole_width(max_width, variation, n_features) or n_features,
     )
-    start = [] if evolution.start is None else [evolution.start]
-    handed_in = [*start, *trees_of_init(evolution)]
-    first = list(map(breeder.individual_of, handed_in))
+    given = evolution.start, *trees_of_init(evolution)
+    first = [breeder.individual_of(one) for one in given if one is not None]
     if len(first) > evolution.population_size:
         raise ValueError(
             f"init holds {len(first)} trees: at most {evolution.population_size}, the population."

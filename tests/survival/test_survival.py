@@ -239,8 +239,6 @@ def test_metrics_of_scikit_survival_take_what_is_predicted():
     brier = metrics.integrated_brier_score(train, test, alive, places)
     same = np.tile(survival(Times.read(train), np.ones(200))(places), (100, 1))
     assert 0.0 < brier < metrics.integrated_brier_score(train, test, same, places)
-    uno = metrics.concordance_index_ipcw(train, test, model.predict(X[200:]))[0]
-    assert uno > 0.5
 
 
 # ---- forms of targets, and what reads models -----------------------------------------------------
