@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from deap import base
 from joblib import effective_n_jobs
-from joblib.externals.loky import get_reusable_executor
+from joblib.executor import get_memmapping_executor
 
 from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset, as_numbers
@@ -38,7 +38,7 @@ from evotree.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.log import log_end
 from evotree.operators import variation as selection
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
-from evotree.parallel import run_tasks
+from evotree.parallel import n_at_once, run_tasks
 from evotree.rng import make_streams, seed_from
 from evotree.schema import LARGEST, is_number, quoted
 from evotree.simulators.actions import as_actions
@@ -274,7 +274,6 @@ class Scorer:
         self.is_nsga2 = (config.evolution or DEFAULT).variation.algorithm == "nsga2"
         self.n_values = 0 if self.is_nsga2 else 1  # of a score; 0 until there is one
         self.executor: Executor | None = None
-        self.n_jobs = 1
         self.home = os.getpid()
         # What is not scored by then, on `time.perf_counter`, is left out.
         self.end = math.inf
@@ -396,15 +395,22 @@ class Scorer:
             n = len(tasks)
             if self.end < math.inf:
                 each = self._seconds / max(self.n_scores, 1)
-                n = self.n_jobs * max(1, int(_CHECK_SECONDS / each) if each else 1)
+                n = self.n_workers(n) * max(
+                    1, int(_CHECK_SECONDS / each) if each else 1
+                )
             scores += self._score(tasks[len(scores) : len(scores) + n])
         return scores
+
+    def n_workers(self, n_tasks: int) -> int:
+        """Return how many of some trees are scored at once."""
+        return 1 if self.executor is None else n_at_once(self.executor, n_tasks)
 
     def _score(self, tasks: Sequence[_Task]) -> list[tuple[float, ...]]:
         """Score trees, on the executor if there is one."""
         begin = time.perf_counter()
         score = partial(score_trees, self.problem.score, self.home)
-        size = -(-len(tasks) // (4 * self.n_jobs))
+        n_workers = self.n_workers(len(tasks))
+        size = -(-len(tasks) // (4 * n_workers))
         chunks = [tasks[at : at + size] for at in range(0, len(tasks), size)]
         if self.executor is None:
             found = list(map(score, chunks))
@@ -419,7 +425,7 @@ class Scorer:
                     "'nsga2' always the same number of them."
                 )
         self.n_scores += len(scored)
-        self._seconds += (time.perf_counter() - begin) * self.n_jobs
+        self._seconds += (time.perf_counter() - begin) * n_workers
         return scored
 
     def replace(self, parents: Any, offspring: Any) -> list[Individual]:
@@ -463,9 +469,10 @@ class ScoreSearch(Search):
     ) -> None:
         super().__init__(problem)
         self.scored = scored
-        self.n_jobs = effective_n_jobs(problem.config.n_jobs)
-        if executor is None and self.n_jobs > 1:
-            executor = get_reusable_executor(self.n_jobs)
+        n_jobs = effective_n_jobs(problem.config.n_jobs)
+        if executor is None and n_jobs > 1:
+            # The processes of joblib, which cannot go on with those of loky alone.
+            executor = get_memmapping_executor(n_jobs, max_nbytes=None)
         self.executor = executor
         self._scorer: Scorer | None = None  # of the first island, and of the last trees
 
@@ -488,7 +495,6 @@ class ScoreSearch(Search):
         scorer.end = self.problem.ends.evolution
         if self.problem.evolution.islands.n == 1:  # else islands are on the executor
             scorer.executor = self.executor
-            scorer.n_jobs = self.n_jobs
         self._scorer = self._scorer or scorer
         return scored_toolbox(self.problem, scorer)
 
@@ -504,7 +510,6 @@ class ScoreSearch(Search):
         scorer = self._scorer
         assert scorer is not None
         scorer.executor = self.executor
-        scorer.n_jobs = self.n_jobs
         scorer.end = self.problem.ends.trees
         members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
         front = FittedFront(undominated(members), members[0].values.shape[1] == 1)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import Parallel, delayed
 
 from evotree import (
     Checkpoint,
@@ -102,11 +103,27 @@ def test_any_number_of_workers_gives_the_same(found):
         assert list(other.front) == list(found.front)
 
 
+def test_all_workers_of_an_executor_have_trees_to_score():
+    sizes = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, function, tasks):
+            sizes.append(len(tasks))
+            return super().submit(function, tasks)
+
+    with Counting(12) as threads:
+        search_scores(NOISY, replace(BRIEF, max_generations=0), threads)
+    # 24 trees meet two episodes each before the first of them are left out.
+    assert sizes[0] <= 24 * 2 / 12
+
+
 def test_islands_in_processes_are_those_of_this_one():
     config = replace(BRIEF, evolution=replace(SMALL, islands=Islands(2, every=3)))
     alone = search_scores(NOISY, config)
     apart = search_scores(NOISY, replace(config, n_jobs=2))
     assert alone.tree == apart.tree and alone.tree.quality == apart.tree.quality > 0.9
+    # The processes that joblib works on are whole.
+    assert Parallel(2, "loky")(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
 
 
 @pytest.mark.parametrize("n_islands", [1, 2])
