@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.image import imread
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
@@ -56,25 +55,18 @@ def table():
 
 @pytest.mark.slow
 def test_all_methods_read_categories_and_gaps(table):
+    """Equal seeds give equal runs, on any number of processes."""
     X, y, _ = table
-    comparison = evotree.experiments.compare(X, y, n_folds=3, n_jobs=2)
+    comparison = evotree.experiments.compare(X, y, n_folds=2, n_jobs=2)
     runs = comparison.runs
-    assert runs.groupby("method").size().tolist() == 6 * [3]
+    assert runs.groupby("method").size().tolist() == 6 * [2]
     assert runs["accuracy"].between(0.5, 1.0).all() and runs["AUC"].gt(0.5).all()
     assert runs[["log loss", "complexity", "seconds"]].gt(0.0).all(axis=None)
-    text = str(comparison)
-    assert text.startswith("120 rows, 3 columns, 2 classes; 3 folds, shuffled\n")
-    assert all(name in text for name in runs["method"].unique())
-
-
-@pytest.mark.slow
-def test_equal_seeds_give_equal_runs(table, in_process):
-    X, y, _ = table
-    figures = ["method", "fold", "accuracy", "AUC", "log loss", "leaves", "complexity"]
-    first, again = (rivals.compare(X, y, n_folds=2).runs[figures] for _ in range(2))
-    pd.testing.assert_frame_equal(first, again)
-    other = rivals.compare(X, y, n_folds=2, random_state=1).runs[figures]
-    assert not first.equals(other)
+    assert all(name in str(comparison) for name in runs["method"].unique())
+    again = rivals.compare(X, y, n_folds=2).runs
+    other = rivals.compare(X, y, n_folds=2, random_state=1).runs
+    pd.testing.assert_frame_equal(*(k.drop(columns="seconds") for k in (runs, again)))
+    assert not other["accuracy"].equals(runs["accuracy"])
 
 
 def test_differences_are_those_of_equal_folds(table, in_process):
@@ -181,9 +173,6 @@ def test_a_model_that_fails_is_left_out_and_ours_has_to_work(
         with pytest.warns(UserWarning, match="boosting is left out.*no trees today"):
             comparison = rivals.compare(X, y, n_folds=2)
     assert "boosting" not in str(comparison)
-    ax = comparison.plot()
-    assert ax.get_xscale() == "log" and len(ax.get_lines()) == 5
-    plt.close(ax.figure)
     monkeypatch.setattr(rivals.EvoTreeClassifier.func, "fit", fail)
     with pytest.raises(ValueError, match="EvoTree failed: .*no trees today"):
         rivals.compare(X, y, n_folds=2)
@@ -226,5 +215,4 @@ def test_the_command_prints_draws_and_keeps(table, tmp_path, capsys, is_numeric)
     printed = capsys.readouterr().out
     assert "3 columns" in printed and "of whole groups" in printed
     assert ("MAE" in printed) == is_numeric and ("AUC" in printed) != is_numeric
-    assert ("ridge regression" in printed) == is_numeric
     assert imread(plot).std() > 0.0

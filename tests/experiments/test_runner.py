@@ -6,7 +6,6 @@ import re
 import signal
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
@@ -60,18 +59,12 @@ def test_every_task_has_an_outcome(jobs):
     assert os.getpid() not in pids and len(pids) <= jobs
 
 
-@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor, ProcessPoolExecutor])
-def test_a_task_that_exits_has_failed_and_the_others_go_on(executor):
-    """Whatever executor is handed in stays open."""
-    executor = executor and executor(2)
+def test_a_task_that_exits_has_failed_and_the_others_go_on():
     bad = [("exit", 0), ("exit", "bye"), ("interrupt", 0)]
-    outcomes = done([("give", 1), *bad, ("give", 2)], executor=executor)
+    outcomes = done([("give", 1), *bad, ("give", 2)])
     assert {outcomes[task].status for task in bad} == {"failed"}
     assert "SystemExit: bye" in outcomes["exit", "bye"].error
     assert outcomes["give", 1].status == outcomes["give", 2].status == "done"
-    if executor is not None:
-        assert executor.submit(act, ("give", 0)).result()[0] == "give"
-        executor.shutdown()
 
 
 def test_a_result_that_cannot_be_sent_costs_its_own_task_alone():
@@ -106,14 +99,6 @@ def test_a_task_whose_time_is_up_is_ended_whatever_it_does():
     for task in (("hang", 0), ("sleep", 60.0)):
         assert outcomes.pop(task)[1:] == ("timeout", None, "stopped after 1 s")
     assert {outcome.status for outcome in outcomes.values()} == {"done"}
-
-
-def test_tasks_of_an_executor_have_no_time_limit():
-    with (
-        ThreadPoolExecutor(1) as executor,
-        pytest.raises(ValueError, match="time_limit=2.0: allowed is None beside an ex"),
-    ):
-        next(outcomes_of(act, [("give", 1)], time_limit=2.0, executor=executor))
 
 
 @pytest.mark.slow
