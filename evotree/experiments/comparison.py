@@ -31,7 +31,6 @@ from scipy import stats
 LEVEL = 0.05
 """Differences with an adjusted p-value below it are significant."""
 _ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_|<[]"})
-_RUN = ["dataset", "method", "fold", "seed"]  # columns that tell runs apart
 
 
 def markdown_table(rows: pd.DataFrame, n_left: int = 1) -> str:
@@ -53,7 +52,10 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return the runs that are done, with numbers in each of some columns; warn of the others."""
     runs = runs.reset_index(drop=True)
     numbers = runs[list(columns)].astype(np.float64)
-    is_used = np.isfinite(numbers).all(axis=1)
+    keys = runs[["dataset", "method"]].assign(
+        fold=runs.get("fold", 0), seed=runs.get("seed", 0)
+    )
+    is_used = np.isfinite(numbers).all(axis=1) & keys.notna().all(axis=1)
     is_used &= runs.get("status", "done") == "done"
     if not is_used.all():
         warnings.warn(
@@ -62,7 +64,6 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
             UserWarning,
             stacklevel=3,  # the line that called our caller
         )
-    keys = pd.DataFrame({name: runs.get(name, 0) for name in _RUN}, runs.index)
     keys = keys.astype({"dataset": str, "method": str})
     return keys.join(numbers)[is_used].reset_index(drop=True)
 
