@@ -85,13 +85,11 @@ def tree_sizes(model: Any) -> dict[str, int]:
         sizes = model.sizes_
         return {"complexity": sizes["leaves"] + sizes["terms"], **sizes}
     model = innermost(model)
-    members = [model] if hasattr(model, "tree_") else getattr(model, "estimators_", [])
-    trees = [
-        getattr(member, "tree_", None)
-        for member in np.ravel(np.asarray(members, dtype=object))
-    ]
-    trees = getattr(model, "trees_", trees)
-    if not trees or not all(hasattr(tree, "n_leaves") for tree in trees):
+    members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
+    trees = getattr(model, "trees_", [getattr(m, "tree_", None) for m in members])
+    trees = [model.tree_] if hasattr(model, "tree_") else list(trees)
+    is_known = [isinstance(k, ObliqueTree) or hasattr(k, "node_count") for k in trees]
+    if not trees or not all(is_known):
         return {}
     sizes = pd.DataFrame(map(_sizes_of_tree, trees))
     return {**sizes.sum().to_dict(), "depth": int(sizes["depth"].max())}
