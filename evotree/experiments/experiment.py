@@ -98,14 +98,11 @@ def tree_sizes(model: Any) -> dict[str, int]:
 def _sizes_of_tree(tree: Any) -> dict[str, int]:
     """Return the sizes of a tree of ours or of scikit-learn."""
     if isinstance(tree, ObliqueTree):
-        leaves, nodes, depth, terms = (
-            *(tree.n_leaves, tree.n_nodes),
-            *(tree.depth, tree.n_terms),
-        )
+        sizes = (tree.n_leaves, tree.n_nodes, tree.depth, tree.n_terms)
     else:  # each of its splits has one feature
-        leaves, nodes, depth = int(tree.n_leaves), tree.node_count, tree.max_depth
-        terms = nodes - leaves
-    return dict(zip(SIZES, (leaves, nodes, depth, terms, leaves + terms), strict=True))
+        n_splits = int(tree.node_count - tree.n_leaves)
+        sizes = (int(tree.n_leaves), tree.node_count, tree.max_depth, n_splits)
+    return dict(zip(SIZES, (*sizes, sizes[0] + sizes[-1]), strict=True))
 
 
 def _check_list(name: str, value: Any, kind: type) -> None:
