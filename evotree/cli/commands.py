@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -274,7 +274,10 @@ def run_experiment(args: argparse.Namespace) -> None:
     from evotree.experiments import execution, experiment
 
     defined = experiment.read_experiment(Path(args.file))
-    _check_reference(args.reference, defined.methods)
+    if args.reference not in (None, *defined.methods):
+        raise ValueError(
+            f"--reference {args.reference}: the methods are {', '.join(defined.methods)}."
+        )
     try:
         runs = execution.run_experiment(
             defined,
@@ -301,11 +304,9 @@ def run_experiment(args: argparse.Namespace) -> None:
 
 def report_experiment(args: argparse.Namespace) -> None:
     """Write tables, tests and pictures of results."""
-    from evotree.experiments import report, store
+    from evotree.experiments.report import write_report
 
-    methods = store.read_runs(args.out)["method"].unique()
-    _check_reference(args.reference, methods)
-    for path in report.write_report(args.out, args.reference, args.pictures):
+    for path in write_report(args.out, args.reference):
         print(shown(f"wrote {path}"))
 
 
@@ -329,14 +330,6 @@ def compare(args: argparse.Namespace) -> None:
     print(shown(str(comparison)))
     if args.plot:
         _draw(args.plot, comparison.plot())
-
-
-def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
-    """Raise a ValueError where no method has the name."""
-    if reference not in (None, *methods):
-        raise ValueError(
-            f"--reference {reference}: the methods are {', '.join(methods)}."
-        )
 
 
 def _draw(path: str, axes: Any) -> None:

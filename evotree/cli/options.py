@@ -322,10 +322,7 @@ _FIT = (
     ),
 )
 
-_EXPERIMENT = (
-    option("--reference", "compare the others with it", metavar="METHOD"),
-    option("--pictures", "their format (png)", choices=("png", "pdf"), default="png"),
-)
+_REFERENCE = option("--reference", "compare the others with it", metavar="METHOD")
 _RUN_SMALL = "evotree experiment run docs/experiments/small.toml --out results"
 _REPORT_IT = "evotree experiment report results --reference EvoTree"
 
@@ -496,7 +493,7 @@ COMMANDS = {
                         choices=RETRIED,
                         default=[],
                     ),
-                    *_EXPERIMENT,
+                    _REFERENCE,
                     LOG,
                 ),
             ),
@@ -508,7 +505,7 @@ COMMANDS = {
                     option(
                         "out", "folder of the results", metavar="RESULTS", type=Path
                     ),
-                    *_EXPERIMENT,
+                    _REFERENCE,
                 ),
             ),
         },

@@ -20,6 +20,7 @@ Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Lea
 
 import math
 import warnings
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,6 @@ from scipy import stats
 LEVEL = 0.05
 """Differences with an adjusted p-value below it are significant."""
 _ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_|<[]"})
-_RUN = ["dataset", "method", "fold", "seed"]  # columns that tell runs apart
 
 
 def markdown_table(rows: pd.DataFrame, n_left: int = 1) -> str:
@@ -50,17 +50,13 @@ def in_markdown(text: object) -> str:
 
 def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return the runs that are done, with numbers in each of some columns; warn of the others."""
-    if missing := [
-        name for name in ("dataset", "method", *columns) if name not in runs
-    ]:
-        raise ValueError(
-            f"runs has no column {missing[0]!r}; it has {', '.join(map(str, runs))}."
-        )
-    is_done = runs.get("status", "done") == "done"
-    runs = pd.DataFrame(
-        {name: runs.get(name, 0) for name in [*_RUN, *columns]}, runs.index
+    runs = runs.reset_index(drop=True)
+    numbers = runs[list(columns)].astype(np.float64)
+    keys = runs[["dataset", "method"]].assign(
+        fold=runs.get("fold", 0), seed=runs.get("seed", 0)
     )
-    is_used = runs.notna().all(axis=1) & is_done
+    is_used = np.isfinite(numbers).all(axis=1) & keys.notna().all(axis=1)
+    is_used &= runs.get("status", "done") == "done"
     if not is_used.all():
         warnings.warn(
             f"{(~is_used).sum()} of {len(runs)} runs are left out: not done, or without "
@@ -68,19 +64,8 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
             UserWarning,
             stacklevel=3,  # the line that called our caller
         )
-    kinds = {"dataset": str, "method": str} | dict.fromkeys(columns, np.float64)
-    runs = runs[is_used].reset_index(drop=True).astype(kinds)
-    if runs.empty or not np.isfinite(runs[list(columns)]).all(axis=None):
-        raise ValueError(
-            f"runs has no row that is done, or infinite {' or '.join(columns)}."
-        )
-    if (is_twice := runs.duplicated(_RUN)).any():
-        run = runs.loc[is_twice.idxmax(), _RUN]
-        raise ValueError(
-            "runs has more than one row of the same fit: "
-            f"{', '.join(f'{name} {value}' for name, value in run.items())}."
-        )
-    return runs
+    keys = keys.astype({"dataset": str, "method": str})
+    return keys.join(numbers)[is_used].reset_index(drop=True)
 
 
 def complete_datasets(runs: pd.DataFrame) -> tuple[list[str], list[str]]:
@@ -202,9 +187,8 @@ def paired_t_tests(
     runs: pd.DataFrame,
     metric: str,
     reference: str,
-    *,
+    test_ratio: float,
     larger_is_better: bool = True,
-    test_ratio: float | None = None,
 ) -> pd.DataFrame:
     """Compare a method with each other one on each data set, by corrected t-tests.
 
@@ -216,11 +200,10 @@ def paired_t_tests(
         Column of the scores.
     reference : str
         The method to be compared with the others.
+    test_ratio : float, at least 0
+        Test rows to a training row: 1 / (k - 1) for k folds. The plain paired t-test has 0.
     larger_is_better : bool, default=True
         Whether the largest score is best.
-    test_ratio : float, at least 0, optional
-        Test rows to a training row; by default 1 / (k - 1) for k folds. The plain paired t-test
-        has 0.
 
     Returns
     -------
@@ -230,23 +213,15 @@ def paired_t_tests(
         ``verdict`` says ``win`` where the reference is significantly better, ``loss`` where worse,
         else ``tie``, and nothing for one pair, which has no test.
     """
-    results = []
-    n_folds = runs.groupby("dataset")["fold"].nunique()
     scores = runs.pivot(
         index=["dataset", "fold", "seed"], columns="method", values=metric
     )
-    for method in runs["method"].unique():
-        for dataset in runs["dataset"].unique():
-            pairs = scores.loc[dataset, [reference, method]].dropna()
-            if test_ratio is None and n_folds[dataset] < 2 <= len(pairs):
-                raise ValueError(
-                    f"test_ratio=None: {dataset} has runs on one fold alone."
-                )
-            of_folds = 1.0 / max(n_folds[dataset] - 1, 1)
-            ratio = of_folds if test_ratio is None else test_ratio
-            if len(pairs) and method != reference:
-                result = paired_t_test(pairs[reference], pairs[method], ratio)
-                results.append((method, dataset, *result))
+    results = []
+    for method, dataset in product(runs["method"].unique(), runs["dataset"].unique()):
+        pairs = scores.loc[dataset, [reference, method]].dropna()
+        if len(pairs) and method != reference:
+            result = paired_t_test(pairs[reference], pairs[method], test_ratio)
+            results.append((method, dataset, *result))
     tests = pd.DataFrame(results, columns=["method", "dataset", *PairedTTest._fields])
     adjusted = tests.groupby("method")["p_value"].transform(adjust_by_holm)
     is_better = (tests["difference"] > 0.0) == larger_is_better
@@ -271,7 +246,7 @@ class MeanTable(NamedTuple):
     left_out: list[str]
     larger_is_better: bool
     reference: str | None
-    test_ratio: float | None
+    test_ratio: float
 
     @property
     def counts(self) -> pd.Series:
@@ -313,8 +288,7 @@ class MeanTable(NamedTuple):
             note = f"±: standard deviation over folds and seeds. {note}"
         if self.reference is None:
             return note
-        is_plain = self.test_ratio == 0.0
-        tests = "paired t-tests" if is_plain else "corrected resampled t-tests"
+        tests = "corrected resampled t-tests" if self.test_ratio else "paired t-tests"
         return (
             f"•/◦: {self.reference} is significantly better/worse ({tests}, Holm over data sets, "
             f"level {LEVEL:g}). {note}"
@@ -337,7 +311,7 @@ def mean_table(
     larger_is_better: bool = True,
     *,
     reference: str | None = None,
-    test_ratio: float | None = None,
+    test_ratio: float = 0.0,
 ) -> MeanTable:
     """Return means and deviations over folds and seeds, and what `paired_t_tests` say."""
     runs = done_runs(runs, metric)
@@ -345,16 +319,8 @@ def mean_table(
     datasets, left_out = complete_datasets(runs)
     tests = pd.DataFrame()
     verdicts = pd.DataFrame("", means.index, means.columns, dtype=object)
-    if reference not in (None, *means):
-        raise ValueError(f"reference={reference!r}: allowed are {', '.join(means)}.")
     if reference is not None:
-        tests = paired_t_tests(
-            runs,
-            metric,
-            reference,
-            larger_is_better=larger_is_better,
-            test_ratio=test_ratio,
-        )
+        tests = paired_t_tests(runs, metric, reference, test_ratio, larger_is_better)
         verdicts.update(
             tests.pivot(index="dataset", columns="method", values="verdict")
         )

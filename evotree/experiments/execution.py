@@ -12,7 +12,6 @@ import subprocess
 import time
 import warnings
 from collections.abc import Iterable
-from concurrent.futures import Executor
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,7 +39,7 @@ from evotree.experiments.experiment import (
 )
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Parts, Task
-from evotree.experiments.runner import CRASHED, STATUSES, TIMEOUT, outcomes_of
+from evotree.experiments.runner import CRASHED, TIMEOUT, outcomes_of
 from evotree.experiments.store import Store, checksum, read_runs
 from evotree.log import log_to_file
 
@@ -115,10 +114,8 @@ def do_fit(
     experiment: Experiment, data_home: Path | None, task: Task
 ) -> tuple[dict[str, Any], pd.DataFrame | None]:
     """Do one fit; return scores, sizes, measures, seconds and memory, and the learning curve."""
-    method = experiment.protocol.method_for(
-        experiment.methods[task.method], task, data_home
-    )
-    method = seed_method(method, experiment.protocol.random_state(task))
+    state = experiment.protocol.random_state(task)
+    method = seed_method(experiment.methods[task.method], state)
     parts = experiment.protocol.take_parts(task, data_home, is_classifier(method))
     with warnings.catch_warnings():
         warnings.simplefilter("default")  # each once
@@ -195,7 +192,6 @@ def run_experiment(
     data_home: Path | None = None,
     *,
     jobs: int = 1,
-    executor: Executor | None = None,
     time_limit: float | None = None,
     max_seconds: float | None = None,
     retry: tuple[str, ...] = (),
@@ -215,17 +211,13 @@ def run_experiment(
         Folder of the data sets.
     jobs : int, at least 1, default=1
         Number of processes, each on one core.
-    executor : Executor, optional
-        Runs the fits in place of processes of our own: a Dask ``Client().get_executor()``,
-        ``mpi4py.futures.MPIPoolExecutor`` and the like. What its processes log comes with the
-        results.
     time_limit : float, optional
         Seconds that a fit may take; one that takes longer is killed with its process, and recorded
-        as ``"timeout"``. Not with an executor.
+        as ``"timeout"``.
     max_seconds : float, optional
         No fit is begun after so many seconds.
     retry : tuple of str, default=()
-        Fits that ended so, of `STATUSES`, are done again.
+        Fits that ended so, of `runner.STATUSES`, are done again.
 
     Returns
     -------
@@ -241,15 +233,11 @@ def run_experiment(
         "sources": {name: protocol.source(name, data_home) for name in names},
     }
     store = Store(out, experiment.columns(), definition)
-    finished = store.done([status for status in STATUSES if status not in retry])
-    missing = [task for task in planned if task not in finished]
+    ended = store.done()
+    missing = [task for task in planned if ended.get(task) in (None, *retry)]
     if missing:  # else no fit runs on this machine
-        where = f"{machine()}; {jobs} {'process' if jobs == 1 else 'processes'}, one thread a fit"
-        if executor is not None:
-            where = (
-                f"{type(executor).__name__}, started on {machine()}; one thread a fit"
-            )
-        definition["machines"] = [where]
+        processes = f"{jobs} {'process' if jobs == 1 else 'processes'}"
+        definition["machines"] = [f"{machine()}; {processes}, one thread a fit"]
         store = Store(out, experiment.columns(), definition)
     versions = json.dumps(_versions(experiment.methods.values()))
     settings = {name: checksum(text) for name, text in definition["methods"].items()}
@@ -261,7 +249,6 @@ def run_experiment(
             partial(do_fit, replace(experiment, plan=()), data_home),
             begun,
             jobs,
-            executor=executor,
             time_limit=time_limit,
         )
         with closing(outcomes):  # what interrupts the loop ends the workers at once

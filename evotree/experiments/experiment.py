@@ -3,10 +3,11 @@
 A method in a file is a table. It has an ``estimator``, the import path of a class such as
 ``"sklearn.tree.DecisionTreeClassifier"``, a ``preset``, the name of a published algorithm, or
 ``steps``, the tables of a pipeline; all else are parameters. A parameter may itself be such a
-table, or a list of them: these are pairs of a name and an estimator, as pipelines, votes and stacks
-take them. The table ``of`` is what a search or an ensemble is made of, its parameter ``estimator``.
-In the space of a search, ``{distribution = "loguniform", a = 0.01, b = 10}`` is a distribution of
-`scipy.stats`. What is wrong is a ValueError that begins with its place.
+table; ``steps`` and ``estimators`` are lists of them: pairs of a name and an estimator, as
+pipelines, votes and stacks take them. The table ``of`` is what a search or an ensemble is made of,
+its parameter ``estimator``. In the space of a search, ``{distribution = "loguniform", a = 0.01,
+b = 10}`` is a distribution of `scipy.stats`. What is wrong is a ValueError that begins with its
+place.
 """
 
 import importlib
@@ -16,12 +17,12 @@ import re
 import reprlib
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -39,12 +40,19 @@ from evotree.estimators.evolved import EVOLUTION_PRESETS
 from evotree.experiments.protocols import KEY, Protocol, Task
 from evotree.tree import ObliqueTree
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 # Measures of a fitted tree, missing for other models.
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
 MAX_CHECKED = 200  # settings of a search that are tried before it runs
-_OF_PROTOCOL = frozenset({"n_folds", "official", "groups", "target"})
+_IN_PYTHON_ALONE = {"scorers", "plan", "measures", "curve"}
+_Made = TypeVar("_Made", bound="DataclassInstance")
 # Parameters that are groups of parameters: a table changes some of theirs.
 _GROUPS = frozenset({"evolution", "regularization"})
+_PAIRS = frozenset(
+    {"steps", "estimators", "transformer_list"}
+)  # of names and estimators
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
@@ -80,27 +88,21 @@ def tree_sizes(model: Any) -> dict[str, int]:
     members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
     trees = getattr(model, "trees_", [getattr(m, "tree_", None) for m in members])
     trees = [model.tree_] if hasattr(model, "tree_") else list(trees)
-    if trees and all(isinstance(tree, ObliqueTree) for tree in trees):
-        return {
-            "leaves": sum(tree.n_leaves for tree in trees),
-            "nodes": sum(tree.n_nodes for tree in trees),
-            "terms": sum(tree.n_terms for tree in trees),
-            "complexity": sum(tree.complexity for tree in trees),
-            "depth": max(tree.depth for tree in trees),
-        }
-    if not trees or not all(
-        hasattr(tree, "n_leaves") and hasattr(tree, "node_count") for tree in trees
-    ):
+    is_known = [isinstance(k, ObliqueTree) or hasattr(k, "node_count") for k in trees]
+    if not trees or not all(is_known):
         return {}
-    leaves = sum(int(tree.n_leaves) for tree in trees)
-    nodes = sum(int(tree.node_count) for tree in trees)
-    return {
-        "leaves": leaves,
-        "nodes": nodes,
-        "terms": nodes - leaves,
-        "complexity": nodes,
-        "depth": max(int(tree.max_depth) for tree in trees),
-    }
+    sizes = pd.DataFrame(map(_sizes_of_tree, trees))
+    return {**sizes.sum().to_dict(), "depth": int(sizes["depth"].max())}
+
+
+def _sizes_of_tree(tree: Any) -> dict[str, int]:
+    """Return the sizes of a tree of ours or of scikit-learn."""
+    if isinstance(tree, ObliqueTree):
+        sizes = (tree.n_leaves, tree.n_nodes, tree.depth, tree.n_terms)
+    else:  # each of its splits has one feature
+        n_splits = int(tree.node_count - tree.n_leaves)
+        sizes = (int(tree.n_leaves), tree.node_count, tree.max_depth, n_splits)
+    return dict(zip(SIZES, (*sizes, sizes[0] + sizes[-1]), strict=True))
 
 
 def _check_list(name: str, value: Any, kind: type) -> None:
@@ -182,10 +184,10 @@ class Experiment:
         names = [f"{of}{name}" for of in ("", "train_") for name in get_scorer_names()]
         if unknown := [name for name in self.metrics if name not in names]:
             near = get_close_matches(unknown[0], names, cutoff=0.5)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise ValueError(
                 f"metrics={abbreviate(self.metrics)}: {unknown[0]!r} is none of scikit-learn's "
-                f"scorers, with or without 'train_' before it.{hint}"
+                "scorers, with or without 'train_' before it. Near are "
+                f"{', '.join(near) or 'none'}."
             )
         for task in self.plan or ():
             if task.dataset not in self.datasets or task.method not in self.methods:
@@ -280,17 +282,22 @@ def as_code(value: Any) -> str:
     if type(value) is tuple:
         return f"({', '.join(map(as_code, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, rv_frozen):
-        named = [f"{name}={as_code(item)}" for name, item in value.kwds.items()]
-        return f"{value.dist.name}({', '.join([*map(as_code, value.args), *named])})"
+        return _call(value.dist.name, value.kwds, *value.args)
     if isinstance(value, BaseEstimator):
         defaults = inspect.signature(type(value)).parameters
-        changed = [
-            f"{name}={as_code(item)}"
+        changed = {
+            name: item
             for name, item in value.get_params(deep=False).items()
             if name not in defaults or as_code(item) != as_code(defaults[name].default)
-        ]
-        return f"{type(value).__name__}({', '.join(changed)})"
+        }
+        return _call(type(value).__name__, changed)
     return _ADDRESS.sub("", " ".join(repr(value).split()))
+
+
+def _call(name: str, named: Mapping[str, Any], *values: Any) -> str:
+    """Return a call as code."""
+    parts = [f"{key}={as_code(item)}" for key, item in named.items()]
+    return f"{name}({', '.join([*map(as_code, values), *parts])})"
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -303,44 +310,30 @@ def read_experiment(path: Path) -> Experiment:
     """
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a TOML file: {str(error)[:200]}.") from error
-    try:
-        _check_keys(
-            "the file",
-            content,
-            needed={"name", "datasets", "methods"},
-            optional={"protocol", "seeds", "metrics", "warm_up"},
+        content["protocol"] = _made_of(
+            Protocol, content.get("protocol", {}), "[protocol]"
         )
-        protocol = content.get("protocol", {})
-        _check_keys("[protocol]", protocol, optional=_OF_PROTOCOL)
-        if not isinstance(content["methods"], dict):
-            raise ValueError(
-                f"[methods] is {abbreviate(content['methods'])}: a table is needed."
-            )
-        content["protocol"] = Protocol(**protocol)
-        content["methods"] = {
-            name: make_method(table, f"methods.{name}")
-            for name, table in content["methods"].items()
-        }
-        return Experiment(**content)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        methods = content.get("methods")
+        if isinstance(methods, dict):
+            content["methods"] = {
+                name: make_method(table, f"methods.{name}")
+                for name, table in methods.items()
+            }
+        return _made_of(Experiment, content, "the file")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: {str(error)[:1000]}") from error
 
 
-def _check_keys(
-    place: str, table: Any, *, needed: Set[str] = frozenset(), optional: Set[str]
-) -> None:
-    """Raise a ValueError for a table that has other keys or lacks some."""
+def _made_of(kind: type[_Made], table: Any, place: str) -> _Made:
+    """Return a dataclass of the values of a table."""
     if not isinstance(table, dict):
         raise ValueError(f"{place} is {abbreviate(table)}: a table is needed.")
-    for name in sorted(table.keys() - needed - optional):
+    known = {one.name for one in fields(kind)} - _IN_PYTHON_ALONE
+    if unknown := sorted(table.keys() - known):
         raise ValueError(
-            f"{place} has {abbreviate(name)}: allowed are "
-            f"{', '.join(sorted(needed | optional))}."
+            f"{place} has {abbreviate(unknown[0])}: allowed are {', '.join(sorted(known))}."
         )
-    for name in sorted(needed - table.keys()):
-        raise ValueError(f"{place} has no {name!r}, which is needed.")
+    return kind(**table)
 
 
 def abbreviate(value: Any) -> str:
@@ -354,24 +347,21 @@ def abbreviate(value: Any) -> str:
 
 def make_method(table: Any, path: str) -> BaseEstimator:
     """Make an estimator from its table; its parameters are checked as a fit would do it."""
-    if not _is_estimator(table) or (
-        "preset" in table and {"estimator", "steps"} & table.keys()
-    ):
+    if not _is_estimator(table):
         raise ValueError(
-            f"[{path}] needs an 'estimator', a 'preset' or 'steps', one of them; it is "
+            f"[{path}] needs an 'estimator', a 'preset' or 'steps'; it is "
             f"{abbreviate(table)}."
         )
     parameters = {
-        name: _parameter(name, value, f"{path}.{name}")
+        name: (_named_methods if name in _PAIRS else _value)(value, f"{path}.{name}")
         for name, value in table.items()
-        if name not in ("estimator", "preset")
     }
     for name in _GROUPS & parameters.keys():
         if isinstance(parameters[name], dict):
             group = parameters.pop(name)
             parameters |= {f"{name}__{key}": value for key, value in group.items()}
     try:
-        method = _construct(table, parameters)
+        method = _construct(parameters)
         _check_parameters(method)
         for setting in _first_settings(method):
             changed = clone(method.estimator).set_params(**clone(setting, safe=False))
@@ -392,29 +382,19 @@ def _is_estimator(value: Any) -> bool:
     )
 
 
-def _parameter(name: str, value: Any, path: str) -> Any:
-    """Return a parameter of a table: a list of tables names its estimators."""
-    if name == "of":
-        return make_method(value, path)
-    is_list = isinstance(value, list)
-    if name != "steps" and not (is_list and any(map(_is_estimator, value))):
-        return _value(value, path)
-    if not value or not is_list or not all(isinstance(item, dict) for item in value):
+def _named_methods(tables: Any, path: str) -> Any:
+    """Return pairs of names and estimators, as pipelines, votes and stacks take them."""
+    if not isinstance(tables, list) or not all(isinstance(k, dict) for k in tables):
         raise ValueError(
-            f"[{path}] is {abbreviate(value)}: a list of tables is needed."
+            f"[{path}] is {abbreviate(tables)}: a list of tables is needed."
         )
-    methods: dict[str, BaseEstimator] = {}
-    for i, table in enumerate(value):
-        own = {key: item for key, item in table.items() if key != "name"}
+    pairs = []
+    for i, table in enumerate(tables):
+        own = {key: value for key, value in table.items() if key != "name"}
         method = make_method(own, f"{path}[{i}]")
-        step = table.get("name", type(method).__name__.lower())
-        if not isinstance(step, str) or not step or "__" in step or step in methods:
-            raise ValueError(
-                f"[{path}[{i}]]: name={abbreviate(step)}: allowed are strings that are not empty, "
-                "without two underscores, each once."
-            )
-        methods[step] = method
-    return list(methods.items())
+        name = table.get("name", type(method).__name__.lower())
+        pairs.append((str(name), method))
+    return pairs
 
 
 def _value(value: Any, path: str) -> Any:
@@ -427,24 +407,24 @@ def _value(value: Any, path: str) -> Any:
         return value
     if "distribution" not in value:
         return {name: _value(item, f"{path}.{name}") for name, item in value.items()}
-    family = getattr(stats, str(value["distribution"]), None)
+    parameters = dict(value)
+    family = getattr(stats, str(parameters.pop("distribution")), None)
     if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
         raise ValueError(
             f"[{path}]: scipy.stats has no {abbreviate(value['distribution'])}."
         )
     try:
-        distribution = family(**{k: v for k, v in value.items() if k != "distribution"})
+        distribution = family(**parameters)
         distribution.rvs(random_state=0)
     except (TypeError, ValueError, OverflowError) as error:
-        names = ", ".join(filter(None, [family.shapes, "loc", "scale"]))
-        raise ValueError(f"[{path}]: {error}; its parameters are {names}.") from error
+        raise ValueError(f"[{path}]: {error}") from error
     return distribution
 
 
-def _construct(table: Mapping[str, Any], parameters: dict[str, Any]) -> BaseEstimator:
+def _construct(parameters: dict[str, Any]) -> BaseEstimator:
     """Make an estimator: what its class needs is given to it, all else is set."""
-    if "preset" in table:
-        name = table["preset"]
+    if "preset" in parameters:
+        name = parameters.pop("preset")
         if name not in (names := (*EVOLUTION_PRESETS, *GREEDY_PRESETS)):
             raise ValueError(
                 f"preset={abbreviate(name)}: allowed are {', '.join(names)}."
@@ -452,21 +432,16 @@ def _construct(table: Mapping[str, Any], parameters: dict[str, Any]) -> BaseEsti
         is_evolved = name in EVOLUTION_PRESETS
         owner = EvoTreeClassifier if is_evolved else ObliqueTreeClassifier
         return owner.from_preset(name, **parameters)
-    kind = _estimator_class(table["estimator"]) if "estimator" in table else Pipeline
-    signature = inspect.signature(kind).parameters
-    if "of" in parameters and "estimator" in signature:
+    address = parameters.pop("estimator", None)
+    kind = Pipeline if address is None else _estimator_class(address)
+    if "of" in parameters:
         parameters["estimator"] = parameters.pop("of")
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [
-        name
-        for name, parameter in signature.items()
-        if parameter.default is parameter.empty and parameter.kind not in variadic
-    ]
-    if missing := [name for name in needed if name not in parameters]:
-        raise ValueError(
-            f"{kind.__name__} needs {', '.join(missing)}; 'of' is its estimator."
-        )
-    method: BaseEstimator = kind(**{name: parameters.pop(name) for name in needed})
+    needed = {
+        name: parameters.pop(name)
+        for name, one in inspect.signature(kind).parameters.items()
+        if one.default is one.empty and name in parameters
+    }
+    method: BaseEstimator = kind(**needed)
     return method.set_params(**parameters)
 
 

@@ -24,12 +24,10 @@ from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, axes_or_new
 
 
-def plot_critical_differences(
-    test: FriedmanTest, *, level: float = LEVEL, ax: Axes | None = None
-) -> Axes:
+def plot_critical_differences(test: FriedmanTest, ax: Axes | None = None) -> Axes:
     """Draw the mean ranks of methods; a bar joins those that cannot be told apart (Demšar 2006)."""
     ranks = test.mean_ranks.sort_values(kind="stable")
-    differs = test.adjusted.loc[ranks.index, ranks.index].to_numpy() < level
+    differs = test.adjusted.loc[ranks.index, ranks.index].to_numpy() < LEVEL
     n = len(ranks)
     n_left = (n + 1) // 2
     # From each method as far as no two differ; what another bar covers is no bar of its own.

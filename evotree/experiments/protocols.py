@@ -9,7 +9,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -73,8 +72,7 @@ class Protocol(Configuration):
         are of whole groups, and every part of a method gets them whose `fit` takes
         ``groups``, or that holds rows out by a splitter of groups.
     target : str, optional
-        The column of each data set's file that is predicted; by default the last one, which has to
-        be called ``target``.
+        The column of each data set's file that is predicted; by default the one called ``target``.
     """
 
     n_folds: Annotated[int, Interval(Integral, 2, MAX_FOLDS, closed="both")] = 5
@@ -153,12 +151,6 @@ class Protocol(Configuration):
             )
         groups = read_groups(data.X[self.groups], len(data.y))
         return data.X.drop(columns=self.groups), groups
-
-    def method_for(
-        self, method: BaseEstimator, task: Task, data_home: Path | None
-    ) -> BaseEstimator:
-        """Return the method to fit: as it is, or made for its data set."""
-        return method
 
     def random_state(self, task: Task) -> int:
         """Return the random state of a task's method; it depends on seed and fold alone."""

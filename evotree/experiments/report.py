@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
-from scipy import stats
 
 from evotree.experiments import comparison, pictures
 from evotree.experiments.comparison import in_markdown, markdown_table
@@ -47,12 +46,9 @@ _CAPTIONS = {
     "upper left.",
     "times": "Mean seconds of a fit on each data set, the fastest data set first.",
 }
-PICTURE_FORMATS = ("png", "pdf")
 
 
-def write_report(
-    folder: Path, reference: str | None = None, picture_format: str = "png"
-) -> list[Path]:
+def write_report(folder: Path, reference: str | None = None) -> list[Path]:
     """Write ``report.md``, tables and pictures of an experiment's results; return the files.
 
     Parameters
@@ -61,13 +57,7 @@ def write_report(
         Folder of the results; written to.
     reference : str, optional
         The method that the others are compared with.
-    picture_format : {"png", "pdf"}, default="png"
-        Format of the pictures; Markdown shows the first kind and links to the other.
     """
-    if picture_format not in PICTURE_FORMATS:
-        raise ValueError(
-            f"picture_format={picture_format!r}: allowed are {PICTURE_FORMATS}."
-        )
     definition = read_definition(folder)
     everything = read_runs(folder)
     for column in ("method", "dataset"):  # in the order of the experiment
@@ -95,7 +85,7 @@ def write_report(
         if not some.empty:
             of = reference if reference in set(some["method"]) else None
             table = comparison.mean_table(some, metric, reference=of, test_ratio=ratio)
-            sections += [*_about_metric(table, ratio), _rank_sentence(some, metric)]
+            sections += [*_about_metric(table, ratio), _test_ranks(some, metric)[1]]
             scores = some.groupby(["dataset", "method"], sort=False)[metric]
             scores = scores.agg(["size", "mean", "std"]).reset_index()
             tables["scores.csv"].append(scores.assign(metric=metric))
@@ -113,9 +103,8 @@ def write_report(
     sections.append("## Pictures")
     metric = next((name for name, some in scored.items() if not some.empty), None)
     for name, ax in _draw_pictures(runs, metric):
-        paths.append(save_picture(ax, folder / f"{name}.{picture_format}"))
-        link = f"[{name.replace('_', ' ')}]({paths[-1].name})"
-        sections += [_CAPTIONS[name], f"!{link}" if picture_format == "png" else link]
+        paths.append(save_picture(ax, folder / f"{name}.png"))
+        sections += [_CAPTIONS[name], f"![{name.replace('_', ' ')}]({name}.png)"]
     report = folder / "report.md"
     report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
     return [report, *paths]
@@ -246,43 +235,32 @@ def _about_metric(table: comparison.MeanTable, ratio: float) -> list[str]:
             f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a training "
             "row, since training sets overlap (Nadeau and Bengio 2003)"
         )
-    counts = [f"{count} against {name}" for name, count in table.counts.items()]
     note = (
         f"Differences: {table.reference} less the method, over n pairs of fold and seed, with the "
-        f"variance s²; {formula}; p-values two-sided, adjusted by Holm over the data sets of a "
-        f"method; level {comparison.LEVEL:g}. Wins/ties/losses of {table.reference}: "
-        f"{', '.join(counts)}. All are in "
+        f"variance s²; {formula}; p-values two-sided. All are in "
     )
     return [table.to_markdown(_DECIMALS), f"{in_markdown(note)}`tests.csv`."]
 
 
-def _test_ranks(runs: pd.DataFrame, metric: str) -> comparison.FriedmanTest | None:
-    """Compare the methods by their ranks, where there are enough of them on enough data sets."""
-    n = min(len(comparison.complete_datasets(runs)[0]), runs["method"].nunique())
-    return comparison.friedman(runs, metric) if n >= _LEAST_FOR_RANKS else None
-
-
-def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
-    """Return what tests of ranks say, or why there are none."""
+def _test_ranks(
+    runs: pd.DataFrame, metric: str
+) -> tuple[comparison.FriedmanTest | None, str]:
+    """Compare the methods by ranks; return the test, and what it says or why there is none."""
     datasets, _ = comparison.complete_datasets(runs)
     means = comparison.mean_scores(runs, metric).loc[datasets]
-    if len(means.columns) == 2 and len(means) >= _LEAST_FOR_RANKS:
-        gains = (means.iloc[:, 0] - means.iloc[:, 1]).round(12)
-        p_value = stats.wilcoxon(gains, zero_method="zsplit").pvalue
-        return f"Wilcoxon's signed-rank test over {len(means)} data sets: p = {p_value:.2g}."
-    test = _test_ranks(runs, metric)
-    if test is None:
-        return (
+    if min(means.shape) < _LEAST_FOR_RANKS:
+        return None, (
             f"No test of ranks: Friedman's test needs {_LEAST_FOR_RANKS} methods on "
             f"{_LEAST_FOR_RANKS} data sets, with the same folds of all; there are "
             f"{len(means.columns)} methods and {len(means)} such data sets."
         )
+    test = comparison.friedman(runs, metric)
     pairs = [
         f"{better} before {worse} (p = {p_value:.2g})"
         for better, worse in combinations(test.mean_ranks.sort_values().index, 2)
         if (p_value := test.adjusted.loc[better, worse]) < comparison.LEVEL
     ]
-    return (
+    return test, (
         f"Friedman's test over {len(test.datasets)} data sets: chi-squared {test.statistic:.2f}, "
         f"p = {test.p_value:.2g}. Pairs that differ at the level {comparison.LEVEL:g}, after Holm: "
         f"{in_markdown('; '.join(pairs) or 'none')}."
@@ -294,7 +272,7 @@ def _draw_pictures(runs: pd.DataFrame, metric: str | None) -> Iterator[tuple[str
     methods = sorted(runs["method"].unique())
     if metric is not None:
         scored = _with_numbers(runs, metric)
-        if test := _test_ranks(scored, metric):
+        if test := _test_ranks(scored, metric)[0]:
             yield "critical_differences", pictures.plot_critical_differences(test)
         sized = _with_numbers(scored, "complexity")
         sized = sized[sized["complexity"] > 0]  # a logarithmic axis has no place for 0

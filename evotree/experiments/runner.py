@@ -1,4 +1,4 @@
-"""Tasks side by side: calls of one function, on processes of our own or any executor.
+"""Tasks side by side: calls of one function, each process with one at a time.
 
 Whatever becomes of a task comes back as a `TaskOutcome`: the result, the traceback, that its time
 was up, or that it brought its process down. Nothing else is lost with it, and the outcomes do not
@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -61,27 +61,18 @@ def outcomes_of(
     jobs: int = 1,
     *,
     time_limit: float | None = None,
-    executor: Executor | None = None,
     mp_context: Any = None,
 ) -> Generator[TaskOutcome, None, None]:
     """Do tasks side by side and yield what becomes of each, as they finish.
 
-    Each process of ours is a pool of its own, which has one task at a time: one that dies, or is
-    killed as its time is up, takes no other with it. An executor of others stays open.
+    Each process is a pool of its own, which has one task at a time: one that dies, or is killed as
+    its time is up, takes no other with it.
     """
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
-    if time_limit is not None and executor is not None:
-        raise ValueError(
-            f"time_limit={time_limit!r}: allowed is None beside an executor, whose tasks nobody "
-            "can end."
-        )
     fresh = iter(tasks)
     running: dict[Future[Answer], tuple[Any, Executor, float]] = {}
-    if executor is None:
-        free: list[Executor] = [_make_pool(mp_context) for _ in range(jobs)]
-    else:  # two tasks for each worker, so that none waits
-        free = 2 * (getattr(executor, "_max_workers", None) or 64) * [executor]
+    free = [_make_pool(mp_context) for _ in range(jobs)]
     try:
         while True:
             for task in islice(fresh, len(free)):
@@ -94,35 +85,32 @@ def outcomes_of(
             wait(running, max(0.0, first_end - time.monotonic()), FIRST_COMPLETED)
             for future, (task, pool, end) in list(running.items()):
                 if future.done():
-                    outcome = _outcome_of(task, future, is_ours=executor is None)
+                    outcome = _outcome_of(task, future)
                 elif end <= time.monotonic():
                     text = f"stopped after {time_limit:g} s"
                     outcome = TaskOutcome(task, TIMEOUT, error=text)
                 else:
                     continue
                 del running[future]
-                if executor is None and outcome.status in (TIMEOUT, CRASHED):
+                if outcome.status in (TIMEOUT, CRASHED):
                     _kill(pool)
                     pool = _make_pool(mp_context)
                 free.append(pool)
                 yield outcome
     finally:
-        if executor is None:
-            for pool in free:
-                pool.shutdown()
-            for _, pool, _ in running.values():
-                _kill(pool)
+        for pool in free:
+            pool.shutdown()
+        for _, pool, _ in running.values():
+            _kill(pool)
 
 
-def _outcome_of(task: Any, future: Future[Answer], is_ours: bool) -> TaskOutcome:
-    """Return what became of a task; raise a BrokenExecutor where no other task can be done."""
-    error = future.exception()
-    if error is None:
-        return told(future.result())
-    if isinstance(error, BrokenExecutor) and not is_ours:
-        raise BrokenExecutor("the executor has lost a worker") from error
-    # Its process has died, or the result cannot be sent.
-    return TaskOutcome(task, CRASHED, error=repr(error))
+def _outcome_of(task: Any, future: Future[Answer]) -> TaskOutcome:
+    """Return what became of a task that has ended."""
+    if (
+        error := future.exception()
+    ):  # its process has died, or the result cannot be sent
+        return TaskOutcome(task, CRASHED, error=repr(error))
+    return told(future.result())
 
 
 def _make_pool(mp_context: Any) -> Executor:
@@ -142,7 +130,7 @@ def _kill(pool: Executor) -> None:
 
 
 def _begin_worker() -> None:
-    """Prepare a process of ours: it ends when its parent is gone, however that ended."""
+    """Prepare a process: it ends when its parent is gone, however that ended."""
     # Ctrl-C reaches all processes of a terminal; the parent alone answers it, and ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()

@@ -83,14 +83,10 @@ class Store:
             entry["curve"] = curve.to_dict("list")
         self._append(entry)
 
-    def done(self, statuses: Sequence[str] | None = None) -> set[Key]:
-        """Return the keys of the fits that have a row, of some statuses or of any."""
+    def done(self) -> dict[Key, str]:
+        """Return how each fit ended that has a row."""
         _, rows = _read_lines(self.path.parent)
-        return {
-            key
-            for key, row in rows.items()
-            if statuses is None or row["status"] in statuses
-        }
+        return {key: row["status"] for key, row in rows.items()}
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         """Add a line by one write, after the end of one that is not whole."""

@@ -4,11 +4,9 @@ import itertools
 
 import pandas as pd
 import pytest
-from scipy.stats import wilcoxon
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.cli.main import main
-from evotree.experiments import execution
 from evotree.experiments.execution import LOG_FILE, run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Protocol
@@ -53,61 +51,32 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     printed = capsys.readouterr()
     # No bar: it is no terminal.
     assert printed.out.startswith("18 done\n") and printed.err == ""
-    files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
     pictures = ("critical_differences", "accuracy_against_complexity", "times")
-    tables = ("scores.csv", "tests.csv")
-    names = ("report.md", *tables, *(f"{name}.png" for name in pictures))
-    assert files == {str(out / name) for name in names}
-    assert all((out / name).stat().st_size > 100 for name in names)
+    files = ("report.md", "scores.csv", "tests.csv", *(f"{k}.png" for k in pictures))
+    written = [line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]]
+    assert sorted(written) == sorted(str(out / name) for name in files)
     text = (out / "report.md").read_text()
-    assert text.startswith("# small\n\n18 fits: 18 done.\n")
-    assert "Friedman's test over 3 data sets" in text and "win/tie/loss" in text
-    for picture in pictures:
-        assert f"]({picture}.png)" in text
     for said in (
-        "- Protocol: 2 stratified folds",
-        "- stump: `DecisionTreeClassifier(max_depth=1)`",
-        "- Seeds: 0; fits of a method on a data set: 2.",
-        "- Versions: python: 3.",
-        "; 2 processes, one thread a fit.",
+        *(f"]({picture}.png)" for picture in pictures),
+        *("Friedman's test over 3 data sets", "win/tie/loss", "## complexity"),
+        *("2 stratified folds", "`DecisionTreeClassifier(max_depth=1)`", "- Seeds: 0;"),
         "| sklearn:iris | scikit-learn's load\\_iris | 150 | 4 | 3 |",
-        "## What is left out\n\nNothing: all 18 fits are done.",
-        "(corrected resampled t-tests, Holm over data sets, level 0.05). ±: standard deviation",
         "standard error √((1/n + 1) s²), with 1 test rows to a training row",
-        "## terms (of all splits)",
-        "## complexity (leaves and terms)",
+        "Nothing: all 18 fits are done.",
     ):
         assert said in text
-    assert "**" not in text.split("## peak memory (MiB)")[1]
     scores = pd.read_csv(out / "scores.csv", index_col=["dataset", "method"])
-    means = read_runs(out).groupby(["dataset", "method"])["accuracy"].mean()
+    runs = read_runs(out)
+    means = runs.groupby(["dataset", "method"])["accuracy"].mean()
     pd.testing.assert_series_equal(
         scores["mean"].sort_index(), means, check_names=False
     )
-    tests = pd.read_csv(out / "tests.csv")
-    assert set(tests["method"]) == {"CART", "stump"} and len(tests) == 6
-    log = (out / LOG_FILE).read_text()
-    assert log.count(": done in ") == 18
-
-    before = read_runs(out)["finished"]
+    assert len(pd.read_csv(out / "tests.csv")) == 6
+    assert (out / LOG_FILE).read_text().count(": done in ") == 18
     assert run("run", file, "--out", out) == 0
-    assert read_runs(out)["finished"].equals(before)
+    assert read_runs(out)["finished"].equals(runs["finished"])
     (out / "report.md").unlink()
-    assert run("report", out, "--pictures", "pdf") == 0
-    assert "](times.pdf)" in (out / "report.md").read_text()
-    assert all(
-        (out / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in pictures
-    )
-
-
-def test_two_methods_are_compared_by_signed_ranks(file, tmp_path):
-    file.write_text(TOML.split("[methods.EvoTree]")[0])
-    assert run("run", file, "--out", tmp_path) == 0
-    runs = read_runs(tmp_path)
-    means = runs.groupby(["dataset", "method"])["accuracy"].mean().unstack()
-    p_value = wilcoxon(means["CART"] - means["stump"], zero_method="zsplit").pvalue
-    expected = f"Wilcoxon's signed-rank test over 3 data sets: p = {p_value:.2g}."
-    assert expected in (tmp_path / "report.md").read_text()
+    assert run("report", out) == 0 and (out / "report.md").exists()
 
 
 def test_fits_that_fail_are_told(file, tmp_path, capsys):
@@ -119,13 +88,9 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
     assert printed.startswith(
         "12 done, 6 failed\nfirst failed: sklearn:breast_cancer, machine: "
     )
-    assert "Precomputed matrix" in printed.splitlines()[1]
     report = (tmp_path / "out" / "report.md").read_text()
-    assert "6 of 18 fits are in no table:" in report
-    assert (
-        "| machine | sklearn:iris | failed | 2 | ValueError: Precomputed matrix"
-        in report
-    )
+    row = "| machine | sklearn:iris | failed | 2 | ValueError: Precomputed matrix"
+    assert "6 of 18 fits are in no table:" in report and row in report
     file.write_text(TOML.replace('"small"', '"other"'))
     assert run("run", file, "--out", tmp_path / "out") == 2
     assert "another experiment" in capsys.readouterr().err
@@ -135,16 +100,9 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
     ("arguments", "message"),
     [
         (("run", "none.toml", "--out", "out"), "none.toml"),
-        (("run", "FILE", "--out", "out", "--n-jobs", "0"), "--n-jobs"),
-        (
-            ("run", "FILE", "--out", "out", "--reference", "none"),
-            "CART, stump, EvoTree",
-        ),
+        (("run", "FILE", "--out", "out", "--reference", "x"), "CART, stump, EvoTree"),
         (("run", "FILE", "--out", "out", "--retry", "done"), "--retry"),
-        (("run", "FILE"), "--out"),
         (("report", "nowhere"), "holds no results"),
-        (("report", "nowhere", "--pictures", "gif"), "--pictures"),
-        (("study", "wodt", "--out", "out"), "study"),
     ],
 )
 def test_mistakes_end_with_one_line(
@@ -154,18 +112,6 @@ def test_mistakes_end_with_one_line(
     assert run(*(file if one == "FILE" else one for one in arguments)) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
-
-
-def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkeypatch):
-    def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(execution, "run_experiment", interrupted)
-    assert run("run", file, "--out", tmp_path / "out") == 130
-    assert (
-        f"interrupted, what was done is kept in {tmp_path / 'out'}"
-        in capsys.readouterr().err
-    )
 
 
 def test_what_was_not_run_is_told():
@@ -195,7 +141,4 @@ def test_an_official_split_has_the_plain_test(tmp_path):
     run_experiment(made, tmp_path / "out", tmp_path)
     write_report(tmp_path / "out", "1")
     text = (tmp_path / "out" / "report.md").read_text()
-    assert (
-        "the official split of each data set" in text
-        and "(paired t-tests, Holm" in text
-    )
+    assert "the official split of each" in text and "(paired t-tests, Holm" in text

@@ -87,7 +87,7 @@ def test_equal_differences_and_single_pairs():
     )
     assert paired_t_test(first + 0.1, first, 0.5)[2:] == (0.0, math.inf, 0.0)
     assert paired_t_test(first - 0.1, first, 0.5)[2:] == (0.0, -math.inf, 0.0)
-    tests = paired_t_tests(runs_of({"A": [[0.75]], "B": [[0.5]]}), "accuracy", "A")
+    tests = paired_t_tests(runs_of({"A": [[0.75]], "B": [[0.5]]}), "accuracy", "A", 0.5)
     assert tests.verdict.tolist() == [""] and tests.adjusted.isna().all()
     single = paired_t_test([0.75], [0.5], 0.5)
     assert single[:2] == (1, 0.25) and all(map(math.isnan, single[2:]))
@@ -112,7 +112,7 @@ def test_each_method_is_a_family_over_the_data_sets(larger_is_better):
         "a": reference + 0.02 * rng.normal(size=(5, 20)),
     }
     runs = runs_of(scores, 10)
-    tests = paired_t_tests(runs, "accuracy", "ours", larger_is_better=larger_is_better)
+    tests = paired_t_tests(runs, "accuracy", "ours", 1 / 9, larger_is_better)
     assert list(tests.method) == ["z"] * 5 + ["a"] * 5  # in the order of the runs
     for method, group in tests.groupby("method"):
         pairs = zip(reference, scores[method], strict=True)
@@ -124,17 +124,6 @@ def test_each_method_is_a_family_over_the_data_sets(larger_is_better):
         better = np.where((group.difference > 0.0) == larger_is_better, "win", "loss")
         assert list(group.verdict) == list(np.where(adjusted < 0.05, better, "tie"))
     assert {"win", "loss", "tie"} == set(tests[tests.method == "z"].verdict)
-
-
-def test_the_correction_needs_folds_or_a_ratio(runs):
-    of_one_fold = runs[runs.fold == 0]
-    with pytest.raises(ValueError, match="test_ratio=None: d0 has runs on one fold"):
-        paired_t_tests(of_one_fold, "accuracy", "A")
-    assert len(paired_t_tests(of_one_fold, "accuracy", "A", test_ratio=0.5)) == 8
-    default = paired_t_tests(runs, "accuracy", "A")
-    pd.testing.assert_frame_equal(
-        default, paired_t_tests(runs, "accuracy", "A", test_ratio=0.25)
-    )
 
 
 @pytest.mark.parametrize("larger_is_better", [True, False])
@@ -176,12 +165,9 @@ def test_incomplete_data_sets_are_named_and_left_out(runs):
         table.mean_ranks, mean_table(whole, "accuracy").mean_ranks
     )
     assert "Last rows: over 2 of 4 data sets, without d1, d3." in table.to_markdown()
-    with pytest.raises(
-        ValueError, match="3 methods and 1 data sets .* incomplete are d1, d3"
-    ):
-        friedman(lacking[lacking.dataset != "d2"], "accuracy")
-    with pytest.raises(ValueError, match="runs has 2 methods"):
-        friedman(runs[runs.method != "C"], "accuracy")
+    for few in (lacking[lacking.dataset != "d2"], runs[runs.method != "C"]):
+        with pytest.raises(ValueError, match="3 methods and 1 .* d1, d3|2 methods"):
+            friedman(few, "accuracy")
 
 
 def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
@@ -195,80 +181,27 @@ def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
     pd.testing.assert_frame_equal(table.means, mean_table(kept, "accuracy").means)
 
 
-@pytest.mark.parametrize(
-    ("message", "change"),
-    [
-        (
-            "no column 'accuracy'; it has dataset",
-            lambda runs: runs.drop(columns="accuracy"),
-        ),
-        ("more than one row .* dataset d0", lambda runs: runs.drop(columns="seed")),
-        (
-            "infinite accuracy",
-            lambda runs: runs.replace({"accuracy": runs.accuracy[3]}, np.inf),
-        ),
-        (
-            "high",
-            lambda runs: runs.astype({"accuracy": object}).replace(
-                runs.accuracy[3], "high"
-            ),
-        ),
-        ("no row that is done", lambda runs: runs.head(0)),
-    ],
-)
-def test_bad_runs_are_refused(runs, message, change):
-    with pytest.raises(ValueError, match=message):
-        mean_table(change(runs), "accuracy")
-
-
 def test_means_and_verdicts_are_those_of_the_tests(runs):
     table = mean_table(runs.sample(frac=1.0, random_state=0), "accuracy", reference="A")
     groups = runs.groupby(["dataset", "method"]).accuracy
     for (dataset, method), scores in groups:
         assert table.means.loc[dataset, method] == pytest.approx(scores.mean())
         assert table.stds.loc[dataset, method] == pytest.approx(scores.std())
-    for row in table.tests.itertuples():
-        assert table.verdicts.loc[row.dataset, row.method] == row.verdict
     assert table.counts["C"] == "4/0/0" and table.verdicts["A"].eq("").all()
     smaller = mean_table(runs, "accuracy", False, reference="A")
     assert smaller.counts["C"] == "0/0/4"
     np.testing.assert_allclose(
         smaller.mean_ranks, 4.0 - table.mean_ranks[smaller.mean_ranks.index]
     )
-    with pytest.raises(ValueError, match="reference='Z': allowed are A, B, C"):
-        mean_table(runs, "accuracy", reference="Z")
 
 
-VALUES = {
-    "my_tree": (0.9, 0.8, 0.85),
-    "50%&*": (0.4, 0.32, 0.33),
-    "C": (0.96, 0.87, 0.9),
-}
-ROWS = [
-    ("iris|x", m, fold, v)
-    for m, values in VALUES.items()
-    for fold, v in enumerate(values)
-]
-ROWS += [("wine", "my_tree", 0, 0.5), ("wine", "C", 0, 0.25)]
-EXACT = pd.DataFrame(ROWS, columns=["dataset", "method", "fold", "accuracy"])
-
-
-def test_markdown():
-    text = mean_table(
-        EXACT, "accuracy", reference="my_tree", test_ratio=0.0
-    ).to_markdown(3)
-    assert text.splitlines() == [
-        r"| data set | my\_tree | 50%&\* | C |",
-        "|---|---:|---:|---:|",
-        r"| iris\|x | 0.850 ± 0.050 | 0.350 ± 0.044 • | **0.910** ± 0.046 ◦ |",
-        "| wine | **0.500** | – | 0.250 |",
-        "| mean | 0.850 | 0.350 | **0.910** |",
-        "| mean rank | 2.000 | 3.000 | **1.000** |",
-        "| win/tie/loss | – | 1/0/0 | 0/0/1 |",
-        "",
-        r"•/◦: my\_tree is significantly better/worse (paired t-tests, Holm over data sets, "
-        "level 0.05). ±: standard deviation over folds and seeds. "
-        "Last rows: over 1 of 2 data sets, without wine.",
-    ]
-    plain = mean_table(EXACT, "accuracy").to_markdown(3, bold=False)
+def test_markdown_marks_the_best_and_the_verdicts():
+    scores = {"my_tree": [0.9, 0.8, 0.85], "50%|*": [0.4, 0.32, 0.33]}
+    scores["C"] = [0.96, 0.87, 0.9]
+    runs = runs_of({name: [values] for name, values in scores.items()}, 3)
+    text = mean_table(runs, "accuracy", reference="my_tree").to_markdown(3)
+    assert r"| data set | my\_tree | 50%\|\* | C |" in text
+    assert "| d0 | 0.850 ± 0.050 | 0.350 ± 0.044 • | **0.910** ± 0.046 ◦ |" in text
+    assert "| win/tie/loss | – | 1/0/0 | 0/0/1 |" in text and "(paired t-tests" in text
+    plain = mean_table(runs, "accuracy").to_markdown(3, bold=False)
     assert not any(sign in plain for sign in ("win/tie/loss", "•", "**"))

@@ -32,20 +32,11 @@ def test_bars_join_what_does_not_differ(tmp_path):
         ranks, 1.0, 0.1, p_values.loc[["C", "A", "B$"]], ["a"]
     )
 
-    def bars(**options):
-        ax = pictures.plot_critical_differences(test, **options)
-        drawn = [line for line in ax.get_lines() if line.get_color() == PALETTE[0]]
-        return ax, [list(line.get_xdata()) for line in drawn]
-
-    ax, joined = bars()
-    assert joined == [[1.0, 1.5]]
-    assert [text.get_text().strip() for text in ax.texts] == [
-        "A (1.00)",
-        "B$ (1.50)",
-        "(3.50) C",
-    ]
-    assert bars(level=0.03)[1] == [[1.0, 1.5], [1.5, 3.5]]
-    assert bars(level=0.001)[1] == [[1.0, 3.5]]
+    ax = pictures.plot_critical_differences(test)
+    drawn = [line for line in ax.get_lines() if line.get_color() == PALETTE[0]]
+    assert [list(line.get_xdata()) for line in drawn] == [[1.0, 1.5]]
+    texts = [text.get_text().strip() for text in ax.texts]
+    assert texts == ["A (1.00)", "B$ (1.50)", "(3.50) C"]
     assert save_picture(ax, tmp_path / "ranks.png").stat().st_size > 1000
 
 
@@ -54,17 +45,12 @@ def test_points_are_means_over_complete_data_sets(runs):
     ax = pictures.plot_accuracy_against_size(runs)
     kept = runs[runs.dataset != "d1"].groupby("method")[["leaves", "accuracy"]].mean()
     points = {line.get_label(): line.get_xydata()[0] for line in ax.get_lines()}
-    assert list(points) == [text.get_text() for text in ax.get_legend().get_texts()]
     for method, point in points.items():
         np.testing.assert_allclose(point, kept.loc[method])
     assert ax.get_xscale() == "log" and "mean of 5 of 6 data sets" in ax.get_xlabel()
-    ax.figure.draw_without_rendering()
-    with pytest.raises(
-        ValueError, match="no data set with leaves and accuracy of all methods"
-    ):
-        pictures.plot_accuracy_against_size(
-            runs[(runs.method == "A") ^ (runs.dataset < "d3")]
-        )
+    with pytest.raises(ValueError, match="no data set with leaves and accuracy"):
+        some = (runs.method == "A") ^ (runs.dataset < "d3")
+        pictures.plot_accuracy_against_size(runs[some])
 
 
 def test_times_are_means_and_the_fastest_data_set_is_first(runs):
@@ -82,12 +68,11 @@ def test_a_method_looks_the_same_in_all_pictures_of_a_report(runs):
     """Those without trees among them, whose sizes are none."""
     sizes = runs.leaves.where(runs.method != "A", 0.0)
     runs = runs.assign(leaves=sizes, terms=sizes, complexity=sizes)
-    looks = {}
-    for name, ax in report._draw_pictures(runs, "accuracy"):
-        if name != "critical_differences":
-            for line in ax.get_lines():
-                look = line.get_color(), line.get_marker()
-                looks.setdefault(line.get_label(), set()).add(look)
-    assert set(looks) == {"A", "B_1", "C$x$"}
-    assert all(len(look) == 1 for look in looks.values())
-    assert len(set.union(*looks.values())) == 3
+    looks = {
+        (line.get_label(), line.get_color(), line.get_marker())
+        for name, ax in report._draw_pictures(runs, "accuracy")
+        for line in ax.get_lines()
+        if name != "critical_differences"
+    }
+    assert {name for name, *_ in looks} == {"A", "B_1", "C$x$"}
+    assert len(looks) == len({tuple(look) for _, *look in looks}) == 3

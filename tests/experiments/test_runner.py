@@ -6,7 +6,6 @@ import re
 import signal
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
@@ -46,39 +45,23 @@ def done(tasks, *arguments, **options):
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_every_task_has_an_outcome(jobs):
-    tasks = [("give", k) for k in range(20)] + [("fail", 3)]
-    outcomes = done(tasks, jobs)
-    assert all(outcomes["give", k].result[:2] == ("give", k) for k in range(20))
-    failed = outcomes.pop(("fail", 3))
-    assert (
-        failed.status == "failed"
-        and "KeyError: 3" in failed.error
-        and "in act" in failed.error
-    )
-    pids = {outcome.result[2] for outcome in outcomes.values()}
-    assert os.getpid() not in pids and len(pids) <= jobs
-
-
-@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor, ProcessPoolExecutor])
-def test_a_task_that_exits_has_failed_and_the_others_go_on(executor):
-    """Whatever executor is handed in stays open."""
-    executor = executor and executor(2)
-    bad = [("exit", 0), ("exit", "bye"), ("interrupt", 0)]
-    outcomes = done([("give", 1), *bad, ("give", 2)], executor=executor)
-    assert {outcomes[task].status for task in bad} == {"failed"}
-    assert "SystemExit: bye" in outcomes["exit", "bye"].error
-    assert outcomes["give", 1].status == outcomes["give", 2].status == "done"
-    if executor is not None:
-        assert executor.submit(act, ("give", 0)).result()[0] == "give"
-        executor.shutdown()
-
-
-def test_a_result_that_cannot_be_sent_costs_its_own_task_alone():
-    outcomes = done([("lambda", 0), ("give", 1), ("lambda", 2)])
-    assert outcomes["lambda", 0].status == outcomes["lambda", 2].status == "crashed"
-    assert "<locals>" in outcomes["lambda", 2].error
-    assert outcomes["give", 1].status == "done"
+def test_every_task_has_an_outcome_and_costs_no_other(jobs):
+    """Also one that exits, is interrupted, or has a result that cannot be sent."""
+    bad = {
+        ("fail", 3): ("failed", "KeyError: 3"),
+        ("exit", 0): ("failed", "SystemExit: 0"),
+        ("exit", "bye"): ("failed", "SystemExit: bye"),
+        ("interrupt", 0): ("failed", "KeyboardInterrupt"),
+        ("lambda", 0): ("crashed", "<locals>"),
+        ("lambda", 2): ("crashed", "<locals>"),
+    }
+    good = [("give", k) for k in range(20)]
+    outcomes = done([*good[:9], *bad, *good[9:]], jobs)
+    for task, (status, error) in bad.items():
+        assert outcomes[task].status == status and error in outcomes[task].error
+    assert "in act" in outcomes["fail", 3].error
+    assert all(outcomes[task].result[:2] == task for task in good)
+    assert os.getpid() not in {outcomes[task].result[2] for task in good}
 
 
 @pytest.mark.parametrize(
@@ -106,14 +89,6 @@ def test_a_task_whose_time_is_up_is_ended_whatever_it_does():
     for task in (("hang", 0), ("sleep", 60.0)):
         assert outcomes.pop(task)[1:] == ("timeout", None, "stopped after 1 s")
     assert {outcome.status for outcome in outcomes.values()} == {"done"}
-
-
-def test_tasks_of_an_executor_have_no_time_limit():
-    with (
-        ThreadPoolExecutor(1) as executor,
-        pytest.raises(ValueError, match="time_limit=2.0: allowed is None beside an ex"),
-    ):
-        next(outcomes_of(act, [("give", 1)], time_limit=2.0, executor=executor))
 
 
 @pytest.mark.slow

@@ -45,19 +45,17 @@ def row(fold=0, **others):
 
 def test_rows_come_back_as_they_were(tmp_path):
     store = Store(tmp_path / "a" / "b", COLUMNS, DEFINITION)
-    assert store.done() == set() and len(read_runs(store.path.parent)) == 0
+    assert store.done() == {} and len(read_runs(store.path.parent)) == 0
     store.add(row(1, accuracy=0.1 + 0.2, error="an 'odd'\n\"text\" ü \udcff"))
     store.add(row(np.int64(0), status="failed", error="x"))
     runs = read_runs(store.path.parent)
     assert tuple(runs.columns) == COLUMNS and runs["fold"].tolist() == [0, 1]
     assert runs["accuracy"][1] == 0.1 + 0.2 and np.isnan(runs["accuracy"][0])
     assert runs["error"][1] == "an 'odd'\n\"text\" ü \\udcff"
-    assert store.done() == {("iris", "CART", 0, 0), ("iris", "CART", 1, 0)}
-    assert (
-        store.done(["failed"]) == {("iris", "CART", 0, 0)} and store.done([]) == set()
-    )
+    first, second = ("iris", "CART", 0, 0), ("iris", "CART", 1, 0)
+    assert store.done() == {first: "failed", second: "done"}
     store.add(row(0, accuracy=0.5))  # done again
-    assert len(read_runs(store.path.parent)) == 2 and store.done(["failed"]) == set()
+    assert store.done() == {first: "done", second: "done"}
 
 
 def test_curves_come_back(tmp_path):
@@ -72,28 +70,22 @@ def test_curves_come_back(tmp_path):
     pd.testing.assert_frame_equal(kept, curve)
 
 
-@pytest.mark.parametrize(
-    ("changed", "what"),
-    [
-        ({"name": "two"}, "name was one and is two"),
-        ({"methods": {"CART": {"depth": 4}}}, "methods.CART.depth was 3 and is 4"),
-    ],
-)
-def test_a_folder_holds_one_experiment(tmp_path, changed, what):
+def test_a_folder_holds_one_experiment(tmp_path):
     Store(tmp_path, COLUMNS, DEFINITION).add(row())
+    changed = {"name": "two", "methods": {"CART": {"depth": 4}}}
+    what = "methods.CART.depth was 3 and is 4; name was one and is two"
     with pytest.raises(ValueError, match=f"another experiment: {what}"):
         Store(tmp_path, COLUMNS, DEFINITION | changed)
     with pytest.raises(ValueError, match="its fits have not measured more"):
         Store(tmp_path, (*COLUMNS, "more"), DEFINITION)
     assert read_definition(tmp_path).items() >= DEFINITION.items()
-    assert len(read_runs(tmp_path)) == 1
 
 
 def test_a_metric_may_be_dropped_and_taken_again_without_new_fits(tmp_path):
     both = {"metrics": {"accuracy": True, "roc_auc": True}}
     store = Store(tmp_path, (*COLUMNS, "roc_auc"), DEFINITION | both)
     store.add(row(0, accuracy=0.5, roc_auc=0.75))
-    assert Store(tmp_path, COLUMNS, DEFINITION).done() == {("iris", "CART", 0, 0)}
+    assert Store(tmp_path, COLUMNS, DEFINITION).done()
     assert [*read_definition(tmp_path)["metrics"]] == ["accuracy"]
     Store(tmp_path, (*COLUMNS, "roc_auc"), DEFINITION | both)
     assert [*read_definition(tmp_path)["metrics"]] == ["accuracy", "roc_auc"]
@@ -147,7 +139,7 @@ def test_rows_of_other_kinds_are_refused(tmp_path, change, message):
         read_runs(tmp_path)
 
 
-@pytest.mark.parametrize("n_lost", [1, 10, 60])
+@pytest.mark.parametrize("n_lost", [1, 60])
 def test_a_line_that_is_not_whole_does_not_count(tmp_path, n_lost):
     """As a killed writer or a full disk leaves it; what is added next is whole."""
     store = Store(tmp_path, COLUMNS, DEFINITION)
