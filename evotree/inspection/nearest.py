@@ -209,12 +209,11 @@ class PointLimits:
     ) -> Self:
         """Return the limits that users give; whole numbers and truth values stay so."""
         n = len(schema)
-        is_truth = np.array([one.holds == TRUTH for one in schema])
         is_number = np.array([isinstance(one, NumericColumn) for one in schema])
         limits = cls(
             costs=np.ones(n),
-            lower=np.where(is_truth & is_number, 0.0, -np.inf),
-            upper=np.where(is_truth & is_number, 1.0, np.inf),
+            lower=np.full(n, -np.inf),
+            upper=np.full(n, np.inf),
             whole=is_number & [one.holds in (WHOLE, TRUTH) for one in schema],
             fixed=np.zeros(n, dtype=bool),
             plausible=bool(plausible),
@@ -328,6 +327,10 @@ class Space:
         is_level = np.array([isinstance(schema[c], CategoricalColumn) for c in of])
         self.is_whole |= is_level
         self.lower[is_level], self.upper[is_level] = 0.0, 1.0
+        # No bound that is given, or left out, makes more of a truth value.
+        is_truth = np.array([schema[c].holds == TRUTH for c in of])
+        self.lower[is_truth] = np.maximum(self.lower[is_truth], 0.0)
+        self.upper[is_truth] = np.minimum(self.upper[is_truth], 1.0)
         # No cell becomes missing, and one level excludes the others.
         is_missing = np.array([level == MISSING for level in schema.levels])
         self.lower[is_missing] = self.upper[is_missing] = x[is_missing]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evotree.inspection import counterfactuals, nearest
 from evotree.inspection.nearest import Steps, shortest
-from evotree.schema import CategoricalColumn, NumericColumn, Schema
+from evotree.schema import TRUTH, CategoricalColumn, NumericColumn, Schema
 from evotree.tables.columns import encode
 from tests.quick_models import brief
 from tests.random_trees import CLASSES, estimator_of, grid, random_tree
@@ -185,6 +185,15 @@ def test_missing_cells_stay_as_they_are_where_none_was_in_training():
     model.tree_.weights[0] = [1.0, 0.0]
     with pytest.raises(ValueError, match="missing cells that stay so"):
         counterfactuals(model, [np.nan, 1.0], "b")
+
+
+@pytest.mark.parametrize("limits", [{}, {"bounds": {"x0": (0, None)}}])
+def test_truth_values_stay_so_and_their_bounds_are_not_blamed(limits):
+    model = stump(grid(SIDES, SIDES).astype(float), [1.0, 0.0], 1.5)
+    columns = NumericColumn("x0", 0.0, holds=TRUTH), NumericColumn("x1", 0.0)
+    model.fitted_ = replace(model.fitted_, schema=Schema(columns))
+    with pytest.raises(ValueError, match="no single constraint"):
+        counterfactuals(model, [0.0, 1.0], "b", **limits)
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
