@@ -48,7 +48,7 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     model : fitted estimator of one tree
         With a method `explain`.
     row_a, row_b : Series, table of one row or array-like of shape (n_columns,)
-        With the columns that the model was fitted to; of a table the first row counts.
+        With the columns that the model was fitted to.
 
     Returns
     -------
@@ -56,7 +56,8 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
         In the units of the columns, but for distances.
     """
     check_model("model", model)
-    rows = [model.encode(table_of_row(row), bends=True)[:1] for row in (row_a, row_b)]
+    given = {"row_a": row_a, "row_b": row_b}
+    rows = [model.encode(one_row(*one), bends=True) for one in given.items()]
     tree = model.fitted_.of_output(None).tree
     classes = model.classes_ if is_classifier(model) else None
     # The models of a leaf speak of one class, that of `row_a`.
@@ -96,11 +97,14 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     return RowComparison(node, terms.loc[order], reached)
 
 
-def table_of_row(row: Any) -> Any:
-    """Return a row as a table."""
+def one_row(name: str, row: Any) -> Any:
+    """Return one row as a table of pandas, or as an array of two dimensions."""
     if isinstance(row, pd.Series):
         return row.to_frame().T.infer_objects()
-    return row if hasattr(row, "columns") else np.atleast_2d(np.asarray(row))
+    rows = row if hasattr(row, "columns") else np.atleast_2d(np.asarray(row))
+    if np.ndim(row) == 0 or rows.shape[0] != 1 or len(rows.shape) != 2:
+        raise ValueError(f"{name} has shape {np.shape(row)}: allowed is one row.")
+    return rows if isinstance(rows, np.ndarray | pd.DataFrame) else rows.to_pandas()
 
 
 class ModelComparison(NamedTuple):

@@ -23,7 +23,7 @@ import pandas as pd
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from evotree.fitted import TrainingRows, uncorrelated_spreads
-from evotree.inspection.comparison import check_model
+from evotree.inspection.comparison import check_model, one_row
 from evotree.schema import (
     LOG,
     MISSING,
@@ -209,12 +209,11 @@ class PointLimits:
     ) -> Self:
         """Return the limits that users give; whole numbers and truth values stay so."""
         n = len(schema)
-        is_truth = np.array([one.holds == TRUTH for one in schema])
         is_number = np.array([isinstance(one, NumericColumn) for one in schema])
         limits = cls(
             costs=np.ones(n),
-            lower=np.where(is_truth & is_number, 0.0, -np.inf),
-            upper=np.where(is_truth & is_number, 1.0, np.inf),
+            lower=np.full(n, -np.inf),
+            upper=np.full(n, np.inf),
             whole=is_number & [one.holds in (WHOLE, TRUTH) for one in schema],
             fixed=np.zeros(n, dtype=bool),
             plausible=bool(plausible),
@@ -236,9 +235,9 @@ class PointLimits:
                 raise ValueError(
                     f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
                 )
-            limits.costs[_position("costs", key, schema)] = cost
+            limits.costs[_positions("costs", [key], schema)] = cost
         for key, pair in (bounds or {}).items():
-            c = _position("bounds", key, schema, of_numbers=True)
+            (c,) = _positions("bounds", [key], schema, of_numbers=True)
             try:
                 low, high = pair
                 limits.lower[c] = -math.inf if low is None else low
@@ -286,17 +285,13 @@ def _positions(
         raise ValueError(
             f"{parameter}={names!r}: allowed are names and positions of columns."
         )
-    return [_position(parameter, key, schema, of_numbers) for key in listed]
-
-
-def _position(
-    parameter: str, key: Any, schema: Schema, of_numbers: bool = False
-) -> int:
-    """Return the position of a column that users give by its name or position."""
-    (c,) = columns_asked([key], schema.names, parameter)
-    if of_numbers and isinstance(schema[c], CategoricalColumn):
-        raise ValueError(f"{parameter} names {key!r}: allowed are columns of numbers.")
-    return c
+    found = sorted(columns_asked(listed, schema.names, parameter))
+    for c in found:
+        if of_numbers and isinstance(schema[c], CategoricalColumn):
+            raise ValueError(
+                f"{parameter} names {schema.names[c]!r}: allowed are columns of numbers."
+            )
+    return found
 
 
 class Space:
@@ -332,6 +327,10 @@ class Space:
         is_level = np.array([isinstance(schema[c], CategoricalColumn) for c in of])
         self.is_whole |= is_level
         self.lower[is_level], self.upper[is_level] = 0.0, 1.0
+        # No bound that is given, or left out, makes more of a truth value.
+        is_truth = np.array([schema[c].holds == TRUTH for c in of])
+        self.lower[is_truth] = np.maximum(self.lower[is_truth], 0.0)
+        self.upper[is_truth] = np.minimum(self.upper[is_truth], 1.0)
         # No cell becomes missing, and one level excludes the others.
         is_missing = np.array([level == MISSING for level in schema.levels])
         self.lower[is_missing] = self.upper[is_missing] = x[is_missing]
@@ -715,7 +714,7 @@ def counterfactuals(
     """
     check_model("model", model)
     check_whole("n_points", n_points, 1)
-    row = _one_row(x)
+    row = one_row("x", x)
     point = model.encode(row, bends=True)[0].astype(np.float64)
     fitted = model.fitted_
     training = fitted.training
@@ -782,13 +781,3 @@ def _decoded(
     return Counterfactual(
         changed if is_frame else changed.to_numpy(), changes, distance, leaf, point
     )
-
-
-def _one_row(x: Any) -> Any:
-    """Return one row as a table or array of two dimensions."""
-    if isinstance(x, pd.Series):
-        return x.to_frame().T
-    row = x if hasattr(x, "columns") else np.atleast_2d(np.asarray(x))
-    if row.shape[0] != 1 or len(row.shape) != 2:
-        raise ValueError(f"x has shape {np.shape(x)}: allowed is one row.")
-    return row if isinstance(row, np.ndarray | pd.DataFrame) else row.to_pandas()

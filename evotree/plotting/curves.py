@@ -23,7 +23,6 @@ from evotree.plotting.style import (
     PALETTE,
     axes_or_new,
     draw_grid,
-    label_lines,
     legend_below,
     tint,
 )
@@ -40,7 +39,6 @@ POSITION_LABELS = {
 LINE_STYLES = ("-", "--", "-.", ":")
 COUNTS = ("size", "terms", "complexity")
 """Chapters that count something."""
-LOWER_PANEL = "counts"
 FIELDS = ("tried", "improved", "gain", "seconds")
 
 
@@ -50,7 +48,6 @@ def plot_learning_curve(
     x: Position = "gen",
     curves: Sequence[str] = ("quality", "fitness", "complexity"),
     ax: Axes | None = None,
-    label: str | None = None,
 ) -> Axes:
     """Draw one run: the best individual, and the median and the quartiles of the population.
 
@@ -69,10 +66,7 @@ def plot_learning_curve(
         Chapters of the logbook. Beside others, ``"size"``, ``"terms"`` and ``"complexity"`` have a
         panel of their own below.
     ax : matplotlib Axes, optional
-        Where to draw; new ones by default. Two panels share its place. A second run on the same
-        axes has other colours.
-    label : str, optional
-        Name of the run in the labels of its lines.
+        Where to draw, one run alone; new ones by default. Two panels share its place.
     """
     records = records_of(history, "history")
     positions = axis_positions(records, x)
@@ -89,20 +83,15 @@ def plot_learning_curve(
     if others and counts:
         panels[_panel_below(ax)] = counts
     returned = _returned_tree(history)
-    prefix = f"{label}: " if label else ""
-    n_drawn = sum(
-        line.get_linestyle() == "-" for panel in panels for line in panel.get_lines()
-    )
-    colors = islice(cycle(PALETTE), n_drawn, None)
+    colors = cycle(PALETTE)
     for panel, shown in panels.items():
         for curve, color in zip(shown, colors, strict=False):
-            name = f"{prefix}{curve}"
             panel.plot(
                 positions,
                 records[f"{curve}_best"],
                 color=color,
                 lw=1.8,
-                label=f"{name}, best",
+                label=f"{curve}, best",
             )
             middle = "median" if f"{curve}_median" in records else "mean"
             if f"{curve}_{middle}" in records:
@@ -112,7 +101,7 @@ def plot_learning_curve(
                     "--",
                     color=color,
                     lw=1.0,
-                    label=f"{name}, {middle}",
+                    label=f"{curve}, {middle}",
                 )
             if {f"{curve}_q1", f"{curve}_q3"} <= {*records}:
                 panel.fill_between(
@@ -131,13 +120,14 @@ def plot_learning_curve(
                     color=color,
                     ms=11,
                     mec="black",
-                    label=f"{name}, returned tree",
+                    label=f"{curve}, returned tree",
                     clip_on=False,
                 )
         panel.set(ylabel=", ".join(shown), xlabel="")
         set_grid(panel, x)
     panel.set_xlabel(POSITION_LABELS[x])
-    label_lines(*panels)
+    # All that is drawn is named below the lower panel.
+    legend_below(panel, 3, [other for other in panels if other is not panel])
     return ax
 
 
@@ -155,10 +145,7 @@ def _returned_tree(history: Any) -> dict[str, float]:
 
 
 def _panel_below(ax: Axes) -> Axes:
-    """Return the panel below some axes: that of an earlier run, or one in their lower part."""
-    for other in ax.get_shared_x_axes().get_siblings(ax):
-        if other.get_label() == LOWER_PANEL:
-            return other
+    """Return new axes in the lower part of the place of some axes."""
     place: Any = ax.get_subplotspec()
     figure: Any = ax.figure
     if place is None:
@@ -169,7 +156,7 @@ def _panel_below(ax: Axes) -> Axes:
     upper, lower = place.subgridspec(2, 1, height_ratios=(5, 3), hspace=0.08)
     ax.set_subplotspec(upper)
     ax.tick_params(labelbottom=False)
-    return figure.add_subplot(lower, sharex=ax, label=LOWER_PANEL)
+    return figure.add_subplot(lower, sharex=ax)
 
 
 def plot_learning_curves(
@@ -177,11 +164,9 @@ def plot_learning_curves(
     *,
     x: Position = "gen",
     chapter: str = "quality",
-    field: str = "best",
     ax: Axes | None = None,
-    quantiles: tuple[float, float] = (0.25, 0.75),
 ) -> Axes:
-    """Draw groups of runs: for each group the median and a band between two quantiles.
+    """Draw the best individuals of groups of runs: their median and a band of the quartiles.
 
     A run that ended early keeps its last value to the end of its group.
 
@@ -193,18 +178,9 @@ def plot_learning_curves(
         What runs along the axis; a curve begins where all its runs have a record.
     chapter : str, default="quality"
         Chapter of the logbook.
-    field : str, default="best"
-        Field of that chapter.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
-    quantiles : tuple of two floats in [0, 1], default=(0.25, 0.75)
-        Limits of the band.
     """
-    low, high = quantiles
-    if not 0.0 <= low <= high <= 1.0:
-        raise ValueError(
-            f"quantiles={quantiles!r}: allowed are two ascending shares in [0, 1]."
-        )
     check_kind(
         "histories",
         histories,
@@ -214,7 +190,7 @@ def plot_learning_curves(
     if not histories:
         raise ValueError("histories is empty: give at least one group of runs.")
     groups = {
-        name: _aligned(name, group, x, f"{chapter}_{field}")
+        name: _aligned(name, group, x, f"{chapter}_best")
         for name, group in histories.items()
     }
 
@@ -231,11 +207,11 @@ def plot_learning_curves(
             lw=1.8,
             label=f"{name} (n = {len(values)})",
         )
-        lower, upper = np.quantile(values, (low, high), axis=0)
+        lower, upper = np.quantile(values, (0.25, 0.75), axis=0)
         ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
     ax.set(
         xlabel=POSITION_LABELS[x],
-        ylabel=f"{chapter}, {field} (median, {100 * low:g} to {100 * high:g} % band)",
+        ylabel=f"{chapter}, best (median and quartiles)",
     )
     set_grid(ax, x)
     legend_below(ax, min(4, len(groups)))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evotree.inspection.comparison import table_of_row
+from evotree.inspection.comparison import one_row
 from evotree.paths import Explanation
 from evotree.plotting.style import (
     INK,
@@ -55,8 +55,13 @@ def plot_explanation(
     """
     check_whole("max_terms", max_terms, 1)
     if not isinstance(explanation, Explanation):
-        explanation = _explained(explanation, row)
-        row = 0
+        check_kind(
+            "explanation",
+            explanation,
+            hasattr(explanation, "explain"),
+            "are what explain returns, and fitted estimators.",
+        )
+        explanation, row = explanation.explain(one_row("row", row)), 0
     n_rows = len(explanation.rows)
     if (
         isinstance(row, bool)
@@ -175,22 +180,6 @@ def _draw_columns(ax: Axes, names: Iterable[Any], shares: np.ndarray) -> None:
     ax.barh(places, shares, height=BAR, color=PALETTE[0])
     ax.set_yticks(places, list(map(short_name, names)), parse_math=False)
     ax.set_ylim(len(shares) - 0.4, -0.6)
-
-
-def _explained(estimator: Any, row: Any) -> Explanation:
-    """Return the explanation of one row that an estimator gives."""
-    check_kind(
-        "explanation",
-        estimator,
-        hasattr(estimator, "explain"),
-        "are what explain returns, and fitted estimators.",
-    )
-    rows = table_of_row(row)
-    if np.ndim(row) == 0 or rows.shape[0] != 1:
-        raise ValueError(
-            f"row has shape {np.shape(row)}: allowed is one row of the estimator's."
-        )
-    return estimator.explain(rows)
 
 
 def _steps(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +10,6 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.legend import Legend
-from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from evotree.files import write_whole
@@ -26,8 +25,6 @@ MARKERS = "osD^vPX*"
 # By whether a term is above 0.
 TERM_COLORS = {False: "#4393C3", True: "#D6604D"}
 NAME_LENGTH = 28
-LINE_LABEL = "line label"
-LINE_HEIGHT = 12.0
 
 
 def class_colors(n_classes: int) -> list[str]:
@@ -61,9 +58,9 @@ def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
-def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+def draw_grid(ax: Axes) -> None:
     """Draw a light grid."""
-    ax.grid(axis=axis, alpha=0.25, linewidth=0.6)
+    ax.grid(alpha=0.25, linewidth=0.6)
 
 
 def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
@@ -107,57 +104,6 @@ def write_beside(ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> N
     ax.annotate(
         text, xy, textcoords="offset points", va="center", fontsize="small", **look
     )
-
-
-def label_lines(*panels: Axes) -> None:
-    """Write the labels of lines right of axes where the lines end; none covers another."""
-    # Those of an earlier call are written again, for lines may have come.
-    for ax in panels:
-        for text in [text for text in ax.texts if text.get_gid() == LINE_LABEL]:
-            text.remove()
-    # The layout settles how high the axes are.
-    panels[0].figure.figure.draw_without_rendering()
-    for ax in panels:
-        shown = [
-            line for line in ax.get_lines() if not str(line.get_label()).startswith("_")
-        ]
-        lines = sorted(shown, key=_end)
-        ends = np.array(list(map(_end, lines)))
-        low, high = ax.get_ylim()
-        height = 72.0 * ax.get_window_extent().height / ax.figure.dpi
-        points = height * (ends - low) / (high - low)
-        # Moved apart by the height of a line of text, up to the top.
-        steps = LINE_HEIGHT * np.arange(len(lines))
-        upwards = np.maximum.accumulate(points - steps) + steps
-        shifts = np.minimum(upwards, height + steps - steps[-1]) - points
-        for line, end, shift in zip(lines, ends, shifts, strict=True):
-            write_beside(
-                ax,
-                str(line.get_label()),
-                (1.0, end),
-                xytext=(5.0, shift),
-                xycoords=("axes fraction", "data"),
-                color=line.get_color(),
-                annotation_clip=False,
-                gid=LINE_LABEL,
-            )
-
-
-def _end(line: Line2D) -> float:
-    """Return where a line ends."""
-    return float(np.asarray(line.get_ydata())[-1])
-
-
-def names_or_known(
-    parameter: str, given: Sequence[str] | None, known: Any, n: int, prefix: str = ""
-) -> list[str]:
-    """Return the names that were given, else those known if they fit, else numbered ones."""
-    if given is None:
-        is_known = known is not None and len(known) == n
-        given = known if is_known else [f"{prefix}{j}" for j in range(n)]
-    if isinstance(given, str) or len(given) != n:
-        raise ValueError(f"{parameter}={given!r}: allowed is a sequence of {n} names.")
-    return list(map(str, given))
 
 
 def short_name(name: Any) -> str:

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.font_manager import FontProperties
-from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
@@ -24,13 +23,13 @@ from evotree.importances import importances
 from evotree.plotting.curves import axis_positions, plot_learning_curve, records_of
 from evotree.plotting.style import (
     INK,
+    MARKERS,
     PALETTE,
     TERM_COLORS,
     axes_or_new,
     check_axes,
     class_colors,
     legend_below,
-    names_or_known,
     short_name,
     tint,
 )
@@ -55,12 +54,6 @@ MAX_LEAVES, UNFOLDED_LEAVES = 1000, 24
 LARGEST_SCALE = 1.2
 LONGEST_FIGURE_SIDE = 60.0 * 72.0  # in points
 TITLE = 0.35  # inches left above a new picture
-# The longer side of an image of weights, in points.
-IMAGE_SIDE = 64.0
-# Blue below 0, red above; an odd number of shades, so that 0 is white.
-IMAGE_COLORS = LinearSegmentedColormap.from_list(
-    "influence", ["#053061", "#4393C3", "#FFFFFF", "#D6604D", "#67001F"], N=257
-)
 VALUE_COLORS = LinearSegmentedColormap.from_list("values", ["#D9EAF4", PALETTE[0]])
 
 
@@ -83,7 +76,6 @@ def plot_tree(
     max_terms: int = 6,
     max_depth: int | None = None,
     decimals: int | None = None,
-    image_shape: tuple[int, int] | None = None,
 ) -> Axes:
     """Draw a tree: splits in boxes, leaves in the colours of their classes.
 
@@ -101,10 +93,6 @@ def plot_tree(
     end a branch. Dashed boxes stand for subtrees, with the numbers of their leaves and terms, and
     what their training rows are; a line below says so. `max_depth` draws more, or less.
 
-    Where rows are images, splits are too: they show the influence of each pixel, its weight times
-    its spread. A red pixel takes a row to the right, a blue one to the left, a white one is
-    without influence.
-
     Parameters
     ----------
     tree_or_classifier : ObliqueTree or fitted estimator with ``tree_``
@@ -121,9 +109,6 @@ def plot_tree(
         folded where it has more than 24 leaves.
     decimals : int, at least 0, or None, default=None
         As for `evotree.export.export_text`; means of leaves have three by default.
-    image_shape : tuple of two int, optional
-        Height and width of the images that the rows are, line by line. The terms of each split are
-        then drawn as an image, not written, above the threshold.
     """
     check_whole("max_terms", max_terms, 1)
     check_axes(ax)
@@ -133,14 +118,11 @@ def plot_tree(
     tree = fitted.tree
     is_value = fitted.classes is None
     shown, drawn = _folded(tree, max_depth)
-    image = _image_size(image_shape, tree.n_features)
     notes = [fitted.note(k) for k in shown]
     words = Wording(fitted, decimals, max_terms, short_name, " ", is_printed=True)
     is_folded = drawn.is_leaf & ~tree.is_leaf[shown]
     texts = [
-        "\n".join(_folded_lines(words, k))
-        if is_cut
-        else _text(words, k, image is not None)
+        "\n".join(_folded_lines(words, k)) if is_cut else _text(words, k)
         for k, is_cut in zip(shown, is_folded, strict=True)
     ]
     curves = fitted.curves or {}
@@ -153,7 +135,7 @@ def plot_tree(
     bars = BAR_HEIGHT * n_bars
     bars[np.isin(shown, list(curves))] = SURVIVAL_HEIGHT
     last = max((curve.x[-1] for curve in curves.values()), default=0.0)
-    boxes = _layout(drawn, notes, texts, image, bars)
+    boxes = _layout(drawn, notes, texts, bars)
     left, right, bottom = _ends(boxes)
     width = max(24, int((right - left) / (0.48 * NOTE * FONT)))
     last_lines = [
@@ -184,13 +166,18 @@ def plot_tree(
                 _draw_shares(ax, box, fitted, k, colors)
         else:
             _draw_box(ax, box, notes[i], texts[i], font, INK, "#F5F5F5")
-            if image is not None and image_shape is not None:
-                influence = np.sign(tree.weights[k]) * fitted.influence(k)
-                _draw_image(ax, box, influence.reshape(image_shape), image)
             _draw_edge(ax, box, boxes[drawn.left(i)], "yes", font)
             _draw_edge(ax, box, boxes[drawn.right(i)], "no", font)
     if last_lines:
-        _write_below(ax, left, bottom - below, last_lines, font)
+        ax.text(
+            left,
+            bottom - below,
+            "\n".join(last_lines),
+            fontsize=0.95 * NOTE * font,  # hinting widens small fonts
+            va="bottom",
+            color=INK,
+            parse_math=False,
+        )
     return ax
 
 
@@ -273,21 +260,6 @@ def _draw_box(
         va="center",
         parse_math=False,
         zorder=4,
-    )
-
-
-def _write_below(
-    ax: Axes, left: float, bottom: float, lines: Sequence[str], font: float
-) -> None:
-    """Write lines below the tree."""
-    ax.text(
-        left,
-        bottom,
-        "\n".join(lines),
-        fontsize=0.95 * NOTE * font,  # hinting widens small fonts
-        va="bottom",
-        color=INK,
-        parse_math=False,
     )
 
 
@@ -374,47 +346,6 @@ def _value_colors(tree: ObliqueTree) -> list[str]:
     return [to_hex(tuple(color)) for color in VALUE_COLORS(shares)]
 
 
-def _image_size(
-    image_shape: tuple[int, int] | None, n_features: int
-) -> tuple[float, float] | None:
-    """Return the width and height of images in points, None where there are none."""
-    if image_shape is None:
-        return None
-    shape = tuple(image_shape)
-    if len(shape) != 2 or min(shape) < 1 or shape[0] * shape[1] != n_features:
-        raise ValueError(
-            f"image_shape={image_shape!r}: allowed are a height and a width whose "
-            f"product is {n_features}, the number of features."
-        )
-    side = IMAGE_SIDE / max(shape)
-    return side * shape[1], side * shape[0]
-
-
-def _draw_image(
-    ax: Axes, box: Box, influence: np.ndarray, size: tuple[float, float]
-) -> None:
-    """Draw signed influence as an image below the note of a box."""
-    largest = np.abs(influence).max() or 1.0
-    left = box.centre - size[0] / 2
-    top = box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0
-    # Unlike imshow, this leaves the limits and the aspect of the axes alone.
-    picture = AxesImage(
-        ax,
-        cmap=IMAGE_COLORS,
-        extent=(left, left + size[0], top - size[1], top),
-        origin="upper",
-        zorder=3,
-    )
-    picture.set(data=influence, clim=(-largest, largest), interpolation="nearest")
-    ax.add_image(picture)
-    picture.set_clip_path(ax.patch)
-    ax.add_patch(
-        Rectangle(
-            (left, top - size[1]), *size, fill=False, ec="#AAAAAA", lw=0.6, zorder=3.5
-        )
-    )
-
-
 def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> None:
     x, y = (parent.centre, child.centre), (parent.top - parent.height, child.top)
     ax.plot(x, y, color=INK, linewidth=0.9, zorder=1)
@@ -431,21 +362,18 @@ def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> N
     )
 
 
-def _text(words: Wording, k: int, is_image: bool) -> str:
-    """Write a node, one term a line; of one that is drawn as an image, the sum of its colours."""
+def _text(words: Wording, k: int) -> str:
+    """Write a node, one term a line."""
     if not words.fitted.is_split(k):
         return "\n".join(words.leaf_lines(k, MOST_SHARES))
     split = words.fitted.split(k)
-    if is_image:
-        colors = "red − blue" if split.relation == "<=" else "blue − red"
-        return f"{colors} {words.bound(split)}"
     shares = "\n".join(words.influences(k))
     below = [f"({shares})"] if shares else []
     return "\n".join([*words.split_lines(split), *below])
 
 
 def _layout(
-    tree: ObliqueTree, notes: list[str], texts: list[str], image: Any, bars: np.ndarray
+    tree: ObliqueTree, notes: list[str], texts: list[str], bars: np.ndarray
 ) -> list[Box]:
     """Place a box for each node, in points at a font size of `FONT`, with room for its bars."""
     # Leaves are evenly spaced in their order, parents are centred over their children. Boxes of one
@@ -460,9 +388,6 @@ def _layout(
     height += below
     depths = node_depths(tree.subtree_size)
     leaf = tree.is_leaf
-    if image is not None:
-        width[~leaf] = np.maximum(width[~leaf], image[0] + PADDING)
-        height[~leaf] += image[1] + 4.0
     centre, top = np.zeros((2, tree.n_nodes))
     centre[leaf] = np.arange(tree.n_leaves)
     for k in np.flatnonzero(~leaf)[::-1]:
@@ -530,7 +455,6 @@ def _prepared_axes(
 
 # A node's region is convex: the picture's rectangle, cut by the hyperplanes above the node.
 
-MARKERS = "os^DvPX*"
 EPSILON = 1e-9
 
 
@@ -540,10 +464,6 @@ def plot_decision_regions(
     y: Any,
     *,
     ax: Axes | None = None,
-    resolution: int = 300,
-    feature_names: Sequence[str] | None = None,
-    class_names: Sequence[str] | None = None,
-    hyperplanes: bool = True,
 ) -> Axes:
     """Draw the regions of a tree over two features, with points and hyperplanes.
 
@@ -555,18 +475,13 @@ def plot_decision_regions(
     tree_or_classifier : ObliqueTree or fitted classifier with ``tree_`` and ``classes_``
         The tree, over the features as they are in `X`, or as the classifier encodes them.
     X : array-like of shape (n_samples, 2)
-        Points, finite; they also set the limits. A classifier encodes them.
+        Points, finite; they also set the limits. A classifier encodes them. Axes have its names of
+        the features, those of a tree alone the names of columns of `X`, or ``x0`` and ``x1``.
     y : array-like of shape (n_samples,)
         Labels. Those of a tree alone are sorted to its classes if there are as many, and are else
         positions of its classes.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
-    resolution : int, at least 2, default=300
-        Number of coloured cells along each axis.
-    feature_names, class_names : sequence of str, optional
-        By default those that the classifier or `X` knows, else ``x0``, ``x1``, and the labels.
-    hyperplanes : bool, default=True
-        Whether to draw the hyperplanes, as one LineCollection.
     """
     tree = tree_of(tree_or_classifier, "tree_or_classifier", TypeError)
     if tree.n_features != 2:
@@ -574,18 +489,29 @@ def plot_decision_regions(
             f"the tree has n_features={tree.n_features}: regions are drawn for 2 only; "
             "plot_evolution draws two of a run with keep_best_trees, plot_tree any tree."
         )
-    check_whole("resolution", resolution, 2)
     points, codes, labels = check_points(tree_or_classifier, tree, X, y)
-    features = names_or_known(
-        "feature_names",
-        feature_names,
-        getattr(tree_or_classifier, "feature_names_", getattr(X, "columns", None)),
-        2,
-        prefix="x",
-    )
-    classes = names_or_known("class_names", class_names, labels, len(labels))
-    colors = class_colors(len(labels))
+    features = _names_of_features(tree_or_classifier, X, 2)
+    ax = axes_or_new(ax, (6.0, 5.6))
+    return _draw_regions(ax, tree, points, codes, features, labels, resolution=300)
 
+
+def _names_of_features(source: Any, X: Any, n: int) -> list[str]:
+    """Return the names that an estimator or a table knows, or else numbered ones."""
+    known = getattr(source, "feature_names_", getattr(X, "columns", None))
+    return [f"x{j}" for j in range(n)] if known is None else list(map(str, known))
+
+
+def _draw_regions(
+    ax: Axes,
+    tree: ObliqueTree,
+    points: np.ndarray,
+    codes: np.ndarray,
+    features: Sequence[str],
+    labels: np.ndarray,
+    resolution: int,
+) -> Axes:
+    """Draw regions of so many cells along each axis, points and hyperplanes."""
+    colors = class_colors(len(labels))
     low, high = points.min(axis=0), points.max(axis=0)
     margin = np.where(high > low, 0.04 * (high - low), 0.5)
     low, high = low - margin, high + margin
@@ -595,16 +521,15 @@ def plot_decision_regions(
     grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
     majority = tree.predict_label(grid).reshape(resolution, resolution)
 
-    ax = axes_or_new(ax, (6.0, 5.6))
     extent = (low[0], high[0], low[1], high[1])
     shades = np.array([tint(color) for color in colors])[majority]
     ax.imshow(shades, extent=extent, origin="lower", aspect="auto", zorder=0)
     area = float(np.clip(20000.0 / len(points), 14.0, 36.0))
-    for code, name in enumerate(classes):
+    for code, label in enumerate(labels):
         ax.scatter(
             points[codes == code, 0],
             points[codes == code, 1],
-            label=name,
+            label=str(label),
             marker=MARKERS[code % len(MARKERS)],
             color=colors[code],
             s=area,
@@ -612,19 +537,19 @@ def plot_decision_regions(
             linewidths=0.35,
             zorder=2,
         )
-    if hyperplanes:
-        segments = _segments(tree, low, high)
-        widths = np.maximum(
-            2.6 - 0.5 * node_depths(tree.subtree_size)[list(segments)], 0.8
-        )
-        ax.add_collection(
-            LineCollection(
-                list(segments.values()), colors=INK, linewidths=widths, zorder=3
-            ),
-            autolim=False,
-        )
+    segments = _segments(tree, low, high)
+    depths = node_depths(tree.subtree_size)[list(segments)]
+    ax.add_collection(
+        LineCollection(
+            list(segments.values()),
+            colors=INK,
+            linewidths=np.maximum(2.6 - 0.5 * depths, 0.8),
+            zorder=3,
+        ),
+        autolim=False,
+    )
     ax.set(xlim=extent[:2], ylim=extent[2:], xlabel=features[0], ylabel=features[1])
-    legend_below(ax, n_columns=min(8, len(classes)))
+    legend_below(ax, n_columns=min(8, len(labels)))
     return ax
 
 
@@ -697,22 +622,15 @@ def _segments(
 
 # ---- the film of a run ---------------------------------------------------------------------------
 
+_MAX_FRAMES = 30
 _HELD = 5  # pictures that the last one stands for
 
 
-def plot_evolution(
-    classifier: Any,
-    X: Any,
-    y: Any,
-    *,
-    curves: Sequence[str] = ("quality", "complexity"),
-    max_frames: int = 30,
-    feature_names: Sequence[str] | None = None,
-    class_names: Sequence[str] | None = None,
-) -> FuncAnimation:
+def plot_evolution(classifier: Any, X: Any, y: Any) -> FuncAnimation:
     """Make a film of a run: regions of the best tree beside the learning curve until then.
 
-    There is a picture for each tree that became the best. Of more than two features, the two are
+    There is a picture for each tree that became the best, or for up to 30 of them, the last one
+    among them. Of more than two features, the two are
     shown that have the most influence in the last tree
     (`evotree.importances.importances`), and the regions are those where all others have
     their medians.
@@ -725,12 +643,6 @@ def plot_evolution(
         Points; they also set the limits. The classifier encodes them.
     y : array-like of shape (n_samples,)
         Their labels.
-    curves : sequence of str, default=("quality", "complexity")
-        What `plot_learning_curve` shows.
-    max_frames : int, at least 2, default=30
-        Greatest number of pictures. Of more trees, some are left out, but not the last.
-    feature_names, class_names : sequence of str, optional
-        By default those that the classifier knows.
 
     Returns
     -------
@@ -764,16 +676,8 @@ def plot_evolution(
         raise ValueError(
             f"classifier has n_features={tree.n_features}: allowed are 2 or more."
         )
-    check_whole("max_frames", max_frames, 2)
     points, codes, labels = check_points(classifier, tree, X, y)
-    features = names_or_known(
-        "feature_names",
-        feature_names,
-        getattr(classifier, "feature_names_", None),
-        tree.n_features,
-        prefix="x",
-    )
-    classes = names_or_known("class_names", class_names, labels, len(labels))
+    features = _names_of_features(classifier, X, tree.n_features)
     records = records_of(classifier, "classifier")
     shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
     middle = np.median(points, axis=0)
@@ -785,14 +689,14 @@ def plot_evolution(
     def draw(gen: int) -> list[Axes]:
         best = trees[max(first for first in trees if first <= gen)]
         left.clear()
-        plot_decision_regions(
+        _draw_regions(
+            left,
             slice_of(best, shown, middle),
             points[:, shown],
             codes,
-            ax=left,
+            [features[j] for j in shown],
+            labels,
             resolution=150,
-            feature_names=[features[j] for j in shown],
-            class_names=classes,
         )
         accuracy = 1.0 - float(best.label_losses(points, codes).mean())
         left.set_title(
@@ -801,10 +705,10 @@ def plot_evolution(
         _show_until(panels, gen)
         return [left, *panels]
 
-    frames = _frames(list(trees), int(axis_positions(records, "gen")[-1]), max_frames)
+    frames = _frames(list(trees), int(axis_positions(records, "gen")[-1]))
     panels: list[Axes] = []
     draw(frames[-1])  # the layout of all
-    plot_learning_curve(records, curves=curves, ax=right)
+    plot_learning_curve(records, curves=("quality", "complexity"), ax=right)
     panels += [ax for ax in figure.axes if ax is not left]
     for panel in panels:
         panel.axvline(0.0, color="black", linewidth=1.5)  # the generation shown
@@ -852,9 +756,9 @@ def slice_of(tree: ObliqueTree, shown: np.ndarray, row: np.ndarray) -> ObliqueTr
     )
 
 
-def _frames(generations: list[int], end: int, max_frames: int) -> list[int]:
+def _frames(generations: list[int], end: int) -> list[int]:
     """Return the generations that have a picture, evenly chosen, the last generation at the end."""
     before = np.array([gen for gen in generations if gen < end], dtype=int)
-    n_shown = min(len(before), max_frames - 1)
+    n_shown = min(len(before), _MAX_FRAMES - 1)
     chosen = np.linspace(0, len(before) - 1, n_shown).round().astype(int)
     return [*before[chosen].tolist(), end]

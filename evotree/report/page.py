@@ -776,13 +776,10 @@ def calibration(
     if shares.shape[1] == 2:
         given, is_so = shares[:, 1], y == 1
     bins = np.minimum((given * N_CALIBRATION_BINS).astype(int), N_CALIBRATION_BINS - 1)
-    counts, *sums = (
-        np.bincount(bins, w, minlength=N_CALIBRATION_BINS) for w in (None, given, is_so)
-    )
-    given_mean, so_mean = (total / np.maximum(counts, 1) for total in sums)
+    groups = pd.DataFrame({"given": given, "so": is_so}).groupby(bins)
     return [
-        [float(given_mean[b]), float(so_mean[b]), int(counts[b])]
-        for b in np.flatnonzero(counts)
+        [float(part.given.mean()), float(part.so.mean()), len(part)]
+        for _, part in groups
     ]
 
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree.fitted import summarize
 from evotree.inspection import counterfactuals, nearest
 from evotree.inspection.nearest import Steps, shortest
-from evotree.schema import CategoricalColumn, NumericColumn, Schema
+from evotree.schema import TRUTH, CategoricalColumn, NumericColumn, Schema
 from evotree.tables.columns import encode
 from tests.quick_models import brief
 from tests.random_trees import CLASSES, estimator_of, grid, random_tree
@@ -69,32 +68,35 @@ def test_whole_points_are_the_nearest_of_all(seed, lines):
     assert len(at) == 1 and (wanted & free)[at[0]]
 
 
+def check_dense_grid(model, points, rows, targets, **limits):
+    """Compare the nearest points of rows with the points of a grid that may be found."""
+    predicted, spread = model.predict(points), model.tree_.spread
+    for x, target in product(rows, targets):
+        low, high = target if isinstance(target, tuple) else (target, target)
+        wanted = (predicted >= low) & (predicted <= high)
+        one = found_or_none(model, x, target, **limits)
+        if one is None:
+            assert not wanted.any()
+            continue
+        assert low <= model.predict(one.row)[0] <= high
+        assert model.apply(one.row)[0] == one.leaf
+        (own,) = lengths(one.point[None], x, spread, [1, 1], np.arange(2))
+        np.testing.assert_allclose(one.distance, own)
+        away = lengths(points[wanted], x, spread, [1, 1], np.arange(2))
+        assert one.distance <= away.min(initial=np.inf) + 1e-4
+
+
 @pytest.mark.parametrize("lines", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_point_of_a_dense_grid_is_nearer(seed, lines):
     random = np.random.default_rng(seed)
     points = grid(np.linspace(0, 4, 101), np.linspace(0, 4, 101))
     tree = random_tree(random, 2, lines=lines)
-    tree.thresholds[~tree.is_leaf] += (
-        0.123  # else some leaves are mere lines between two others
-    )
-    model = estimator_of(tree, points)
-    predicted = model.predict(points)
+    # Else some leaves are mere lines between two others.
+    tree.thresholds[~tree.is_leaf] += 0.123
     targets = [(-1.0, 0.5), (1.5, np.inf)] if lines else CLASSES
-    for x in random.uniform(0.0, 4.0, (4, 2)):
-        away = lengths(points, x, tree.spread, [1.0, 1.0], np.arange(2))
-        for target in targets:
-            low, high = target if lines else (target, target)
-            wanted = (predicted >= low) & (predicted <= high)
-            one = found_or_none(model, x, target)
-            if one is None:
-                assert not wanted.any()
-                continue
-            assert low <= model.predict(one.row)[0] <= high
-            assert model.apply(one.row)[0] == one.leaf
-            own = lengths(one.point[None], x, tree.spread, [1, 1], np.arange(2))[0]
-            np.testing.assert_allclose(one.distance, own)
-            assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
+    rows = random.uniform(0.0, 4.0, (4, 2))
+    check_dense_grid(estimator_of(tree, points), points, rows, targets)
 
 
 @pytest.mark.parametrize("plausible", [False, True])
@@ -108,36 +110,17 @@ def test_the_nearest_point_by_scores_is_that_of_a_dense_grid(
     random = np.random.default_rng(seed)
     rows = random.uniform(0.0, 2.0, (30, 2))
     points = grid(np.linspace(-2, 4, 241), np.linspace(-2, 4, 241))
-    tree = random_tree(random, 2, depth=max(depth, 1), n_scores=n_scores)
-    if depth == 0:
-        tree = tree.replaced(weights=np.zeros((1, 2)), thresholds=np.zeros(1))
-        tree = tree.replaced(
-            subtree_size=np.ones(1, dtype=np.int32),
-            values=tree.values[-1:],
-            models=tree.models.take(np.arange(len(tree))[-1:]),
-        )
-    else:
-        tree.thresholds[~tree.is_leaf] += 0.123
+    tree = random_tree(random, 2, depth=depth, n_scores=n_scores)
+    tree.thresholds[~tree.is_leaf] += 0.123
     model = estimator_of(tree, rows)
-    predicted = model.predict(points)
-    allowed = np.ones(len(points), dtype=bool)
+    low, high = rows.min(axis=0), rows.max(axis=0)
     if plausible:
-        ends = rows.min(axis=0), rows.max(axis=0)
-        allowed = ((points >= ends[0]) & (points <= ends[1])).all(axis=1)
-    for x in rows[:4]:
-        away = lengths(points, x, tree.spread, [1.0, 1.0], np.arange(2))
+        points = points[((points >= low) & (points <= high)).all(axis=1)]
+    check_dense_grid(model, points, rows[:4], model.classes_, plausible=plausible)
+    if plausible:
         for target in model.classes_:
-            wanted = (predicted == target) & allowed
-            one = found_or_none(model, x, target, plausible=plausible)
-            if one is None:
-                assert not wanted.any()
-                continue
-            assert model.predict(one.row)[0] == target
-            if plausible:
-                assert (one.point >= ends[0]).all() and (one.point <= ends[1]).all()
-            own = np.abs(one.point - x) @ (1.0 / tree.spread)
-            np.testing.assert_allclose(one.distance, own)
-            assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
+            one = found_or_none(model, rows[0], target)
+            assert one is None or (np.clip(one.point, low, high) == one.point).all()
 
 
 def rows_of_table():
@@ -202,6 +185,15 @@ def test_missing_cells_stay_as_they_are_where_none_was_in_training():
     model.tree_.weights[0] = [1.0, 0.0]
     with pytest.raises(ValueError, match="missing cells that stay so"):
         counterfactuals(model, [np.nan, 1.0], "b")
+
+
+@pytest.mark.parametrize("limits", [{}, {"bounds": {"x0": (0, None)}}])
+def test_truth_values_stay_so_and_their_bounds_are_not_blamed(limits):
+    model = stump(grid(SIDES, SIDES).astype(float), [1.0, 0.0], 1.5)
+    columns = NumericColumn("x0", 0.0, holds=TRUTH), NumericColumn("x1", 0.0)
+    model.fitted_ = replace(model.fitted_, schema=Schema(columns))
+    with pytest.raises(ValueError, match="no single constraint"):
+        counterfactuals(model, [0.0, 1.0], "b", **limits)
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
@@ -298,34 +290,6 @@ def test_bad_intervals_are_refused(target):
         counterfactuals(model, points[0], target)
     with pytest.raises(ValueError, match="allowed is one row"):
         counterfactuals(model, points, (0.0, 1.0))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_summary_of_training_rows_is_that_of_the_rows_of_each_node(seed):
-    """Nodes that no row reaches have the means of their parents."""
-    random = np.random.default_rng(seed)
-    tree = random_tree(random, 4)
-    X = random.integers(0, 5, (6, 4)).astype(float)
-    weight = random.integers(1, 4, 6).astype(float)
-    found = summarize(tree, X, weight)
-    leaves = tree.apply(X)
-    inner = np.flatnonzero(~tree.is_leaf).tolist()
-    parents = {child: k for k in inner for child in (tree.left(k), tree.right(k))}
-    n_empty = 0
-    for k in range(len(tree)):
-        there = (leaves >= k) & (leaves < k + tree.subtree_size[k])
-        if not there.any():
-            n_empty += 1
-            np.testing.assert_array_equal(found.means[k], found.means[parents[k]])
-            continue
-        mean = np.average(X[there], axis=0, weights=weight[there])
-        np.testing.assert_allclose(found.means[k], mean)
-        away = (X[there] - mean) @ tree.weights[k]
-        spread = np.sqrt(np.average(away**2, weights=weight[there]))
-        if spread > 1e-6:
-            assert found.spreads[k] == pytest.approx(spread)
-    assert n_empty > 0
-    np.testing.assert_array_equal([found.lowest, found.highest], [X.min(0), X.max(0)])
 
 
 def test_whole_numbers_and_truth_values_stay_so():

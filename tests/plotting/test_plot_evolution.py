@@ -57,7 +57,6 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
     ("kind", "message", "others"),
     [
         (ValueError, "kept no trees.*keep_best_trees", {"best_trees_": {}}),
-        (ValueError, "max_frames=1", {"max_frames": 1}),
         (
             ValueError,
             r"X has shape \(30, 2\): allowed is \(n_samples, 3\)",
@@ -70,10 +69,9 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
     ],
 )
 def test_errors_name_what_is_wrong_and_leave_no_figure(kind, message, others):
-    film = {name: others.pop(name) for name in ("max_frames",) if name in others}
     model = make_model(**others)
     if model.classes_ is None:  # as regressors have none
         del model.classes_
     with pytest.raises(kind, match=message):
-        plot_evolution(model, *rows(), **film)
+        plot_evolution(model, *rows())
     assert not plt.get_fignums()

@@ -9,10 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.plotting import plot_tree
-from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.texts import export_text
-from tests import made_up
-from tests.exported import stump, with_models
+from tests.exported import with_models
 from tests.survival import times
 from tests.test_texts import (
     KINDS_OF_NOISE,
@@ -72,26 +70,6 @@ def test_no_number_has_more_digits_than_a_reader_takes_in(kind):
     fitted = times.fitted_to_noise() if kind == "times" else fitted_to_noise(kind)
     for said in texts_of(fitted[0]):
         assert_few_digits(said)
-
-
-def test_names_and_shares_are_those_of_the_text():
-    tree = stump([1.0, -2e-6])
-    tree.spread = np.array([0.5, 40_000.0])
-    said = texts_of(tree, feature_names=["student", "income"])[1]
-    assert said.endswith("(student 86 %,\nincome 14 %)")
-    values = np.array([[0.0, 0.0], [1.2, 3.0], [-1.0, 7.5]])
-    several = stump([1.0, 0.0]).predicting(values)
-    several = several.replaced(output_names=("height", "width"))
-    assert "height = 1.2\nwidth = 3" in texts_of(several)
-
-
-@pytest.mark.parametrize("first", [0.0, 0.25])
-def test_a_split_of_one_category_is_written_in_words_and_a_sum_in_brackets(first):
-    columns = (NumericColumn("size", 1.0), CategoricalColumn("colour", ("red", "is")))
-    tree = stump([first, 1.0, 0.0], 0.5)
-    said = texts_of(made_up.fitted(tree, columns, ["a", "b"]))
-    assert ("colour is not red" in said) == (first == 0.0)
-    assert any("(colour is red)" in one for one in said) == (first > 0.0)
 
 
 def test_leaves_and_missing_cells_are_as_in_the_text():

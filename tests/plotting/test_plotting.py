@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.collections import LineCollection
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from sklearn.datasets import load_iris
@@ -198,24 +197,23 @@ def test_counts_stand_below_others_and_means_for_missing_medians(curve, ax):
 @pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
 def test_runs_are_aligned_by_their_last_record(x, ax):
     runs = [make_run(seed, n) for seed, n in enumerate((5, 9, 12, 7))]
-    options = {"chapter": "fitness", "field": "mean", "quantiles": (0.1, 0.8)}
-    plot_learning_curves({"a": runs}, x=x, ax=ax, **options)
+    plot_learning_curves({"a": runs}, x=x, ax=ax, chapter="fitness")
     records = []
     for run in runs:
         at = np.cumsum(run.select("nevals")) if x == "evaluations" else run.select(x)
         records.append(
-            list(zip(at, run.chapters["fitness"].select("mean"), strict=True))
+            list(zip(at, run.chapters["fitness"].select("best"), strict=True))
         )
     positions, medians = line_data(ax)["a (n = 4)"]
     assert positions[0] == max(record[0][0] for record in records)
     (corners,) = corners_of(ax)
     for position, median in zip(positions, medians, strict=True):
         last = [
-            [mean for at, mean in record if at <= position][-1] for record in records
+            [best for at, best in record if at <= position][-1] for record in records
         ]
         assert median == np.median(last)
         assert corners.issuperset(
-            (position, edge) for edge in np.quantile(last, (0.1, 0.8))
+            (position, edge) for edge in np.quantile(last, (0.25, 0.75))
         )
 
 
@@ -229,26 +227,6 @@ def test_lineage_fills_the_picture(ax):
     assert tops == pytest.approx([0.9, 1.0])
     assert ax.get_ylim() == (0.0, 1.0)
     plot_lineage(frame, x="evaluations")
-
-
-OPERATORS = {"tao": (0.02, 0.6), "oc1": (0.05, 0.2), "axis": (0.001, 0.0)}
-
-
-def make_refined_run():
-    """Make up the records of a run with three kinds of refinement that exhaust themselves."""
-    rng, logbook = np.random.default_rng(0), make_logbook()
-    for gen in range(40):
-        record = {}
-        for name, (seconds, chance) in OPERATORS.items():
-            tried = int(rng.poisson(1.5)) if gen > 0 else 0
-            improved = int(rng.binomial(tried, chance * 0.95**gen))
-            gain = improved * rng.exponential(0.01) * 0.95**gen
-            record |= {f"{name}_tried": tried, f"{name}_improved": improved}
-            record |= {f"{name}_gain": gain, f"{name}_seconds": tried * seconds}
-        logbook.record(
-            gen=gen, nevals=1, diversity=1.0, seconds=0.1 * gen, refinement=record
-        )
-    return logbook
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -286,28 +264,6 @@ def test_a_segment_lies_in_the_region_of_its_node(seed, ax):
         if min(at_left, at_right) > 0:
             assert drawn.count(k) == 1
     assert len(drawn) == len(set(drawn))
-
-
-def test_regions_have_the_colours_of_the_predicted_classes(ax):
-    tree = make_tree(1, 6)
-    fitted = SimpleNamespace(tree_=tree, classes_=np.array(["a", "b", "c"]))
-    labels = fitted.classes_[Y]
-    plot_decision_regions(fitted, X, labels, ax=ax, resolution=50, hyperplanes=False)
-    for code, points in enumerate(ax.collections):
-        np.testing.assert_array_equal(points.get_offsets(), X[np.equal(Y, code)])
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
-    (image,) = ax.images
-    cells, (x0, x1, y0, y1) = image.get_array(), image.get_extent()
-    x, y = np.linspace(x0, x1, 101)[1::2], np.linspace(y0, y1, 101)[1::2]
-    predicted = tree.predict_value(np.array([[a, b] for b in y for a in x])).argmax(
-        axis=1
-    )
-    assert len(np.unique(predicted)) > 1
-    for code in np.unique(predicted):
-        tints = np.unique(cells.reshape(-1, 3)[predicted == code], axis=0)
-        assert len(tints) == 1
-        shade = (1.0 - tints[0]) / (1.0 - ax.collections[code].get_facecolor()[0, :3])
-        assert np.ptp(shade) == pytest.approx(0.0, abs=1e-9)
 
 
 LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"]
@@ -393,51 +349,22 @@ def test_the_lower_part_of_a_large_tree_is_folded(n_leaves, max_depth):
     plt.close(drawn.figure)
 
 
-def test_texts_of_nodes():
-    weights = np.array([[0.5, -2.0, 0.0, 0.001, 1.0], [0.0] * 5, [0.0] * 5])
-    values = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
-    tree = ObliqueTree(weights, np.array([3.0, 0.0, 0.0]), np.array([3, 1, 1]), values)
-    ax = plot_tree(
-        tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde")
-    )
-    assert [text.get_text() for text in ax.texts] == [
-        *("[0]", "b\n− 0.5 e\n− 0.25 a\n− 0.0005 d\n≥ −1.5", "yes", "no"),
-        *("[1]", "yes, $5 to $9: 0.75\nno: 0.25", "[2]", "no: 1.00"),
-    ]
-    assert not any(text.get_parse_math() for text in ax.texts if "$" in text.get_text())
-    tree.spread = np.array([1.0, 0.0, 1.0, 1e6, 1.0])
-    tree.weighted_n_node_samples = np.array([4.0, 3.0, 1])
-    ax = plot_tree(tree, max_terms=3, decimals=1)
+def test_the_points_of_a_class_have_its_name_and_features_those_of_the_table(ax):
+    fitted = SimpleNamespace(tree_=TREE, classes_=np.array(["a", "b", "c"]))
+    table = pd.DataFrame(X, columns=["depth", "width"])
+    plot_decision_regions(fitted, table, fitted.classes_[Y], ax=ax)
+    for code, points in enumerate(ax.collections[:3]):
+        np.testing.assert_array_equal(points.get_offsets(), X[np.equal(Y, code)])
+        assert points.get_label() == fitted.classes_[code]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("depth", "width")
+
+
+def test_dollars_in_names_are_no_formulas_and_rows_that_hold_go_left():
+    ax = plot_tree(make_tree(0, 2, n_classes=2), class_names=["no", "$5 to $9"])
+    priced = [text for text in ax.texts if "$" in text.get_text()]
+    assert priced and not any(text.get_parse_math() for text in priced)
     x = {text.get_text(): text.get_position()[0] for text in ax.texts}
     assert x["yes"] < x["no"]
-    assert [note.get_text() for note in notes_of(ax)] == [
-        "[0] 4 rows",
-        "[1] 3 rows",
-        "[2] 1 row",
-    ]
-    assert (
-        bodies_of(ax)[0].get_text()
-        == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0\n"
-        "(x3 100 %,\nx4 <1 %,\nx0 <1 %)"
-    )
-
-
-def test_images_show_influence_not_weight(ax):
-    """A pixel that is always 0 is white, whatever its weight."""
-    tree = make_tree(0, 3, n_features=6)
-    tree.spread = np.array([0.0, 1.0, 2.0, 3.0, 0.5, 0.0])
-    plot_tree(tree, ax=ax, image_shape=(2, 3))
-    inner = np.flatnonzero(~tree.is_leaf)
-    assert len(ax.images) == len(inner)
-    for k, image in zip(inner, ax.images, strict=True):
-        shown = np.asarray(image.get_array())
-        np.testing.assert_array_equal(
-            shown, (tree.weights[k] * tree.spread).reshape(2, 3)
-        )
-        assert to_hex(image.cmap(image.norm(shown[0, 0]))) == "#ffffff"
-        strongest = shown.ravel()[np.abs(shown).argmax()]
-        text = bodies_of(ax)[k].get_text()
-        assert text.startswith("red − blue ≤ " if strongest > 0.0 else "blue − red ≥ ")
 
 
 curve, curves, regions = (
@@ -459,8 +386,7 @@ curve, curves, regions = (
         (ValueError, r"histories\['a'\] is empty", lambda: curves({"a": []})),
         (TypeError, r"histories\['a'\] is a Logbook", lambda: curves({"a": RUN})),
         (TypeError, r"histories\['a'\]\[0\] is a int", lambda: curves({"a": [1]})),
-        (ValueError, "quantiles=", lambda: curves({"a": [RUN]}, quantiles=(0.8, 0.2))),
-        (ValueError, "no 'quality_worst'", lambda: curves({"a": [RUN]}, field="worst")),
+        (ValueError, "no 'cost_best'", lambda: curves({"a": [RUN]}, chapter="cost")),
         (ValueError, "no chapter 'origin'", lambda: plot_lineage(RUN)),
         (
             ValueError,
@@ -472,7 +398,6 @@ curve, curves, regions = (
         (ValueError, "X has values", lambda: regions(TREE, np.full_like(X, np.nan), Y)),
         (ValueError, "y has shape", lambda: regions(TREE, X, Y[1:])),
         (ValueError, "y has labels", lambda: regions(TREE, X, np.arange(len(X)))),
-        (ValueError, "resolution=1", lambda: regions(TREE, X, Y, resolution=1)),
         (ValueError, "feature_names has", lambda: plot_tree(TREE, feature_names=["a"])),
         (ValueError, "class_names='abc'", lambda: plot_tree(TREE, class_names="abc")),
         (ValueError, "max_terms=0", lambda: plot_tree(TREE, max_terms=0)),
