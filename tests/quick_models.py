@@ -171,3 +171,12 @@ def interrupts_raise():
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def brief_text(result):
+    """Return how a result prints: in a few lines, without the arrays and places of its parts."""
+    text = repr(result)
+    assert " at 0x" not in text and "array(" not in text
+    lines = text.splitlines()
+    assert len(lines) <= 20 and max(map(len, lines)) <= 170
+    return text

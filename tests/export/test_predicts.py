@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.export import export_c, export_python, export_sql, to_onnx
+from evotree.registry import parts_of
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
 from tests import made_up
@@ -338,3 +339,12 @@ def test_models_are_exported_over_the_columns_of_a_table():
         ).fetchall()
     wanted = model.predict(frame).tolist()
     assert [label for (label,) in found] == wanted and len(set(wanted)) == 3
+
+
+def test_forms_that_are_listed_name_what_a_model_asks_for():
+    X = pd.DataFrame({"width": np.arange(40.0) % 7, "height": np.arange(40.0)})
+    model = ObliqueTreeClassifier("axis", random_state=0).fit(X, X["height"] > 20)
+    assert np.flatnonzero(model.tree_.weights[0]).tolist() == [1]
+    for name, form in parts_of("export").items():
+        if name != "onnx":  # its rows are an array
+            assert "height" in form(model), name
