@@ -8,7 +8,7 @@ scores of classes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -204,8 +204,69 @@ class ClassModels(OutputModels):
         return np.maximum(probabilities, np.finfo(np.float64).tiny)
 
 
+class ScoreModels(ClassModels):
+    """One score of all rows, to which each leaf adds its points: a tree on a score.
+
+    The coefficients of all leaves are the same, and count once; intercepts are the points.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, points: np.ndarray, coefficients: np.ndarray) -> Self:
+        """Return models of points (n_nodes, n_classes) and coefficients (n_classes, n_features)."""
+        bound = np.full(len(points), LARGEST_SCORE)
+        return cls(
+            tuple(
+                LeafModels(
+                    points[:, c],
+                    np.broadcast_to(weights, (len(points), len(weights))),
+                    -bound,
+                    bound,
+                )
+                for c, weights in enumerate(coefficients)
+            )
+        )
+
+    @property
+    def points(self) -> np.ndarray:
+        """What each node adds to the score of each class, of shape (n_nodes, n_classes)."""
+        return np.column_stack([models.intercepts for models in self.each])
+
+    @property
+    def score(self) -> np.ndarray:
+        """The coefficients of the score of each class, of shape (n_classes, n_features)."""
+        return np.array([models.coefficients[0] for models in self.each])
+
+    @property
+    def n_terms(self) -> int:
+        """Number of coefficients other than 0, which all leaves share."""
+        return int(np.count_nonzero(self.score))
+
+    def join(self, X: np.ndarray, shares: np.ndarray, all_shares: np.ndarray) -> np.ndarray:
+        """Return the probabilities of rows, in which the shares of a tree count half.
+
+        `all_shares` are those of the root, with which its points are those of the score alone.
+        """
+        logs = np.log(np.maximum(shares, LEAST_SHARE))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = X @ self.score.T + self.points[0]
+        scores = np.clip(np.nan_to_num(scores, nan=_LARGEST_ODDS), -_LARGEST_ODDS, _LARGEST_ODDS)
+        logs -= np.log(np.maximum(all_shares, LEAST_SHARE))
+        return softmax(scores + HALF * logs, axis=1)
+
+
+HALF = 0.5
+"""The weight of a tree, and of a score, in their sum."""
+
+LEAST_SHARE = 1e-3
+"""No share of a class counts as less in the sum of a tree and a score."""
+
+_LARGEST_ODDS = 700.0  # whose exponential is finite
+
 LEAF_MODELS = {
-    kind.__name__: kind for kind in (LeafModels, LogModels, OutputModels, ClassModels)
+    kind.__name__: kind
+    for kind in (LeafModels, LogModels, OutputModels, ClassModels, ScoreModels)
 }
 """The kinds of linear models in leaves."""
 

@@ -591,8 +591,11 @@ class SoftSides:
         return f"SoftSides(n_nodes={n_nodes}, n_classes={n_classes})"
 
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the classes."""
-        return raise_labels(self.mix(tree, X), tree.majority[tree.apply(X)])
+        """Return the probabilities of the classes; on a score those of the sum."""
+        found = self.mix(tree, X)
+        if tree.models is None:
+            return raise_labels(found, tree.majority[tree.apply(X)])
+        return raise_labels(tree.models.join(X, found, tree.values[0]), tree.predict_label(X))
 
     def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities before that of the predicted class is raised."""

@@ -123,11 +123,13 @@ def _candidates(schema: Schema, dataset: Dataset) -> list[tuple[int, Bend, np.nd
     return [
         (c, bend, bend.of(dataset.raw[:, first[c]]))
         for c in numbers
-        for bend in _bends_of(dataset.raw[:, first[c]], share)
+        for bend in bends_of(dataset.raw[:, first[c]], share)
     ]
 
 
-def _bends_of(numbers: np.ndarray, share: np.ndarray) -> Iterator[Bend]:
+def bends_of(
+    numbers: np.ndarray, share: np.ndarray, knots: Sequence[float] = KNOTS
+) -> Iterator[Bend]:
     """Yield the bends that numbers may have."""
     mean = share @ numbers
     spread = math.sqrt(share @ (numbers - mean) ** 2)
@@ -137,7 +139,7 @@ def _bends_of(numbers: np.ndarray, share: np.ndarray) -> Iterator[Bend]:
     if low > 0.0 and share @ (numbers - mean) ** 3 > SKEWED * spread**3:
         yield Bend(LOG, float(low))
     decimals = -math.floor(math.log10(_ROUND_TO_SHARE * spread))
-    quantiles = np.quantile(numbers, KNOTS, weights=share, method="inverted_cdf")
+    quantiles = np.quantile(numbers, knots, weights=share, method="inverted_cdf")
     for knot in np.unique(np.round(quantiles, decimals)).tolist():
         if low < knot < high:
             yield Bend(ABOVE, knot + 0.0)

@@ -14,6 +14,7 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from evotree.dataset import (
     EXPOSURE,
@@ -33,10 +34,12 @@ from evotree.engine.populations import (
     with_noise,
 )
 from evotree.engine.problem import Penalties, Problem, seconds_until
+from evotree.engine.scores import Score, fit_score
 from evotree.fitness.probabilities import (
     Strength,
     fit_soft_sides,
 )
+from evotree.leaf_models import class_probabilities
 from evotree.operators.constraints import keeps_all
 from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
 from evotree.operators.losses import (
@@ -73,10 +76,10 @@ TERM_MULTIPLES = (1.0, 0.25, 0.05)
 LEAST_PENALTY, LEAST_MULTIPLE = 1e-4, 0.1
 """No smaller penalty is tried, nor, of many rows, a smaller multiple: trees can still be read."""
 
-TREE, EVOLVED, LINEAR = "tree", "evolved", "linear"
-"""Kinds of candidates besides `LOGISTIC`: first trees, evolved ones, and those with models."""
+TREE, EVOLVED, LINEAR, SCORE = "tree", "evolved", "linear", "score"
+"""Kinds of candidates besides `LOGISTIC`: first trees, evolved ones, those with models, a score."""
 
-CANDIDATES = (TREE, EVOLVED, LOGISTIC, LINEAR)
+CANDIDATES = (TREE, EVOLVED, LOGISTIC, LINEAR, SCORE)
 
 
 class Candidate(NamedTuple):
@@ -86,6 +89,7 @@ class Candidate(NamedTuple):
     at: int | None = None  # which penalties the tree has; None for what has none
     strength: Strength | None = None  # of logistic models
     is_bent: bool = False  # whether columns bend
+    is_scored: bool = False  # whether it is the sum of a tree and a score
 
 
 class Choice(NamedTuple):
@@ -155,6 +159,7 @@ class Trial(NamedTuple):
     groups: np.ndarray | None = None  # of these rows
     # A row tells as much as any other, whatever its weight is.
     has_exposures: bool = False
+    score: Score | None = None  # of the rows that are not held out
 
 
 class Verdict(NamedTuple):
@@ -186,7 +191,8 @@ class CandidateLosses:
         end: float = math.inf,
     ) -> Trial:
         """Return what all candidates lose that were fitted to some rows."""
-        of_all = self._of_all(rows, held_out, trees.best, end)
+        score = fit_score(rows, end) if self.problem.tries_score else None
+        of_all = self._of_all(rows, held_out, trees.best, score, end)
         return Trial(
             number,
             trees,
@@ -194,6 +200,7 @@ class CandidateLosses:
             held_out.sample_weight,
             groups=held_out.extras.get(GROUPS),
             has_exposures=EXPOSURE in held_out.extras,
+            score=score,
         )
 
     def _of_all(
@@ -201,11 +208,17 @@ class CandidateLosses:
         rows: Dataset,
         held_out: Dataset,
         trees: Sequence[Sequence[Individual]],
+        score: Score | None,
         end: float,
     ) -> Iterator[tuple[Candidate, np.ndarray, tuple[int, int]]]:
         fittest = [several[0] for several in trees]
         reference = trees[len(trees) // 2][0]
-        yield from self.of_trees(TREE, fittest, rows, held_out, reference)
+        yield from self.of_trees(TREE, fittest, rows, held_out, score, reference)
+        if score is not None:
+            shares = softmax(score.log_odds(held_out.raw), axis=1)
+            lost = prediction_losses(shares, held_out, self.kind)
+            n_leaves = 2 if rows.n_classes == 2 else 1
+            yield Candidate(SCORE), lost, (n_leaves, n_leaves + score.n_terms)
         if reference.objective is not None:
             reference.objective.forget()
         if self.problem.tries_logistic:
@@ -232,31 +245,41 @@ class CandidateLosses:
         trees: Sequence[Individual],
         rows: Dataset,
         held_out: Dataset,
+        score: Score | None = None,
         reference: Individual | None = None,
     ) -> Iterator[tuple[Candidate, np.ndarray, tuple[int, int]]]:
-        """Yield what the trees of some penalties lose, with their complexity."""
-        known: dict[Any, np.ndarray] = {}
+        """Yield what the trees of some penalties lose, alone and on a score, with their sizes."""
+        known: dict[Any, list[np.ndarray]] = {}
         for at, tree in enumerate(trees):
             # At some penalties the best tree is the same.
             splits = tree.weights.tobytes(), tree.thresholds.tobytes()
             if splits not in known:
-                known[splits] = self.of_tree(tree, rows, held_out, reference)
-            yield Candidate(kind, at), known[splits], size_of(tree)
+                known[splits] = self.of_tree(tree, rows, held_out, score, reference)
+            n_leaves, complexity = size_of(tree)
+            yield Candidate(kind, at), known[splits][0], (n_leaves, complexity)
+            if score is not None and n_leaves > 1:
+                candidate = Candidate(kind, at, is_scored=True)
+                size = n_leaves, complexity + score.n_terms
+                yield candidate, known[splits][1], size
 
     def of_tree(
         self,
         tree: Individual,
         rows: Dataset,
         held_out: Dataset,
+        score: Score | None = None,
         reference: Individual | None = None,
-    ) -> np.ndarray:
-        """Return what a tree loses that was bred on some rows."""
+    ) -> list[np.ndarray]:
+        """Return what a tree loses that was bred on some rows, and what it loses on a score."""
         if self.kind is None:
-            return row_losses(tree, held_out, reference=reference)
+            return [row_losses(tree, held_out, reference=reference)]
         raw = rows.to_raw(make_individual(rows, *tree.splits).to_tree())
         is_soft = self.problem.is_soft
         sides = fit_soft_sides(raw, rows, brief=True) if is_soft else None
-        return row_losses(raw, held_out, sides=sides, kind=self.kind)
+        shares = [class_probabilities(raw, sides, held_out.raw)]
+        if score is not None:
+            shares.append(score.joined(raw, sides, held_out.raw))
+        return [prediction_losses(one, held_out, self.kind) for one in shares]
 
 
 def _by_candidate(
@@ -420,7 +443,7 @@ def with_evolution(
             found=[make_individual(noisy, *tree.splits) for tree in found],
         )
         fittest = [best_prunings(bred, noisy, *pair, 1)[0] for pair in penalties]
-        evolved = losses_of.of_trees(EVOLVED, fittest, others, held_out)
+        evolved = losses_of.of_trees(EVOLVED, fittest, others, held_out, trial.score)
         losses, sizes = _by_candidate(evolved)
         judged.append(
             trial._replace(
@@ -473,13 +496,19 @@ class Table(NamedTuple):
             groups,
         )
 
-    def simplest(self, standard_errors: float, *kinds: str) -> Candidate:
+    def simplest(
+        self, standard_errors: float, *kinds: str, is_scored: bool = False
+    ) -> Candidate:
         """Return the least complex candidate, of some kinds, that the best one hardly beats.
 
         In the place of a large one the best that is not large is taken, where it is not clearly
         worse.
         """
-        at = [i for i, one in enumerate(self.candidates) if one.kind in kinds]
+        at = [
+            i
+            for i, one in enumerate(self.candidates)
+            if one.kind in kinds and one.is_scored == is_scored
+        ]
         losses = self.losses[at]
         excess = losses - losses[(losses @ self.weights).argmin()]
         mean, error = self._mean_and_error(excess)
@@ -500,7 +529,9 @@ class Table(NamedTuple):
         known = np.hstack([self.sizes, self.losses])
         is_same = (known == known[self.candidates.index(chosen)]).all(axis=1)
         same = [
-            one for one in compress(self.candidates, is_same) if one.kind == chosen.kind
+            one
+            for one in compress(self.candidates, is_same)
+            if (one.kind, one.is_scored) == (chosen.kind, chosen.is_scored)
         ]
         return max(same, key=lambda one: one.at or 0)
 
@@ -510,7 +541,7 @@ class Table(NamedTuple):
         found = best
         for one in self.candidates:  # by rising complexity
             excess, error = self.gain(best, one)
-            if one.kind == kind and excess <= standard_errors * error:
+            if one.kind == kind and not one.is_scored and excess <= standard_errors * error:
                 found = one
         return found
 
@@ -518,7 +549,8 @@ class Table(NamedTuple):
         """Return the candidate of some kinds that loses least, with bends or without."""
         losses = self.losses @ self.weights
         is_kind = [
-            one.kind in kinds and one.is_bent == is_bent for one in self.candidates
+            one.kind in kinds and one.is_bent == is_bent and not one.is_scored
+            for one in self.candidates
         ]
         return self.candidates[int(np.where(is_kind, losses, np.inf).argmin())]
 
@@ -573,6 +605,7 @@ def verdict_of(
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.prefers(evolved, winner):
             winner = table.least_penalized(evolved)
+    winner = on_score(table, winner)
     at = winner.at
     if at is None:
         at = table.simplest(STANDARD_ERRORS, TREE).at
@@ -595,6 +628,20 @@ def verdict_of(
         logistic=logistic,
         columns=choice_columns(trials, table, penalties, winner),
     )
+
+
+def on_score(table: Table, winner: Candidate) -> Candidate:
+    """Return a score, or a tree on a score, where it takes the place of a tree."""
+    if not table.has(SCORE):
+        return winner
+    kind = EVOLVED if table.has(EVOLVED) else TREE
+    scored = [table.candidates[table.candidates.index(Candidate(SCORE))]]
+    if any(one.is_scored and one.kind == kind for one in table.candidates):
+        scored.append(table.simplest(STANDARD_ERRORS, kind, is_scored=True))
+    for one in scored:
+        if table.prefers(one, winner):
+            winner = one
+    return winner
 
 
 def beside_plain(
@@ -635,6 +682,8 @@ def choice_columns(
         "standard_error": error,
         "chosen": np.arange(len(models)) == chosen,
     }
+    if any(one.is_scored for one in table.candidates):
+        columns["on_score"] = [one.is_scored for one in table.candidates]
     if any(one.is_bent for one in table.candidates):
         columns["bends"] = [one.is_bent for one in table.candidates]
     for trial in trials:

@@ -16,9 +16,10 @@ import numpy as np
 
 from evotree.dataset import Dataset
 from evotree.engine.bends import without_lone_bends
-from evotree.engine.choice import LINEAR, Candidate, Choice
+from evotree.engine.choice import LINEAR, SCORE, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.problem import Penalties, Problem
+from evotree.engine.scores import Widened, fit_score, one_leaf, rounded_score
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
 from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large
 from evotree.fitness.objectives import ProbabilityScore
@@ -39,6 +40,7 @@ from evotree.operators.constraints import (
 )
 from evotree.operators.initialization.logistic import (
     LOGISTIC,
+    SoftTree,
     logistic_trees,
     sides_of,
 )
@@ -76,6 +78,8 @@ class Result:
     hall_of_fame: list[ObliqueTree]
     # The best tree of each generation.
     best_trees: dict[int, ObliqueTree]
+    # The training rows as trees see them: with the bends of a score, if trees stand on one.
+    dataset: Dataset
     candidates: TreeChoice | None = None  # what was compared
     # Seconds of each phase; "compiling" is a part of the others.
     seconds: dict[str, float] = field(default_factory=dict)
@@ -118,6 +122,20 @@ def finish_run(
         if logistic is not None:
             members.append(logistic)
             best = logistic if choice.winner.kind == LOGISTIC else best
+    hall_of_fame = finisher.in_time(finisher.tree, run.hall_of_fame)
+    best_trees = finisher.in_time(finisher.tree, [*run.best_trees.values()])
+    dataset = problem.dataset
+    score = None
+    if choice.winner.is_scored or choice.winner.kind == SCORE:
+        score = fit_score(dataset, problem.ends.trees)
+    if score is not None:
+        wide = Widened.of(dataset, score, problem.evolution.scaling)
+        dataset = wide.rows
+        members = [finisher.widened(wide, tree) for tree in members]
+        hall_of_fame, best_trees = (
+            list(map(wide.tree, trees)) for trees in (hall_of_fame, best_trees)
+        )
+        best = finisher.on_score(wide, choice.winner, finisher.widened(wide, best))
     members = front_with(best, members)
     return Result(
         run,
@@ -126,14 +144,9 @@ def finish_run(
         choice,
         tree=best,
         front=FittedFront(members, is_regression=problem.dataset.n_classes == 0),
-        hall_of_fame=finisher.in_time(finisher.tree, run.hall_of_fame),
-        best_trees=dict(
-            zip(
-                run.best_trees,
-                finisher.in_time(finisher.tree, [*run.best_trees.values()]),
-                strict=False,
-            )
-        ),
+        hall_of_fame=hall_of_fame,
+        best_trees=dict(zip(run.best_trees, best_trees, strict=False)),
+        dataset=dataset,
     )
 
 
@@ -305,7 +318,7 @@ class Finisher:
     ) -> tuple[FrontTree, list[FrontTree]]:
         """Return the best tree where leaves have logistic models, and all trees that have them."""
         assert winner.strength is not None
-        one_leaf = self._with_models(_one_leaf(self.rows), winner.strength, LINEAR)
+        one_leaf = self._with_models(one_leaf(self.rows), winner.strength, LINEAR)
         made = {
             id(tree): self._with_models(tree, winner.strength, tree.origin)
             for tree in members
@@ -333,23 +346,53 @@ class Finisher:
         """Return the tree of logistic models with its soft sides; None where it breaks a bound."""
         rows = self.rows
         for _, made in logistic_trees(rows, (strength,), self.problem.ends.trees):
-            individual = made.individual
-            if not keeps_all(individual, rows, self.constraints):
-                break
-            tree = rows.to_raw(individual.to_tree())
-            if self._rounder is not None:
-                tree = self._rounder(tree)
-            if isinstance(self.precision, Integral):
-                filled = rows.refill(tree)
-                if len(filled) < len(tree):  # of too few digits
-                    break
-                tree = filled
-            if self.constraints and self.broken(tree):  # when it was rounded
-                break
-            sides = sides_of(tree, rows.raw, made, rows.X)
-            quality = scores_on(rows, tree, sides)[0]
-            return FrontTree.of(tree, quality, LOGISTIC, sides=sides)
+            return self._soft(made, rows, self._rounder, LOGISTIC)
         return None
+
+    def _soft(
+        self, made: SoftTree, rows: Dataset, rounder: Rounder | None, origin: str
+    ) -> FrontTree | None:
+        """Return a tree with soft sides of its own, finished; None where it breaks a bound."""
+        individual = made.individual
+        if not keeps_all(individual, rows, self.constraints):
+            return None
+        tree = rows.to_raw(individual.to_tree())
+        if rounder is not None:
+            tree = rounder(tree)
+        if isinstance(self.precision, Integral):
+            filled = rows.refill(tree)
+            if len(filled) < len(tree):  # of too few digits
+                return None
+            tree = filled
+        if self.constraints and self.broken(tree):  # when it was rounded
+            return None
+        sides = sides_of(tree, rows.raw, made, rows.X)
+        quality = scores_on(rows, tree, sides)[0]
+        return FrontTree.of(tree, quality, origin, sides=sides)
+
+    def widened(self, wide: Widened, tree: FrontTree) -> FrontTree:
+        """Return a member of the front over the features that a score has, too."""
+        sides = tree.sides
+        return FrontTree.of(
+            wide.tree(tree), tree.quality, tree.origin, tree.scores, sides
+        )
+
+    def on_score(
+        self, wide: Widened, winner: Candidate, tree: FrontTree
+    ) -> FrontTree:
+        """Return the tree on the score, or the score alone where it was chosen."""
+        rows = wide.rows
+        if winner.kind != SCORE and tree.n_leaves > 1:
+            made = rounded_score(wide.on_score(tree), rows, self.precision)
+            return FrontTree.of(made, scores_on(rows, made)[0], tree.origin)
+        alone = wide.alone()
+        if isinstance(alone, ObliqueTree):
+            made = rounded_score(alone, rows, self.precision)
+            return FrontTree.of(made, scores_on(rows, made)[0], SCORE)
+        rounder = None
+        if self.precision is not None:
+            rounder = Rounder(rows.raw, self.precision, rows.sample_weight)
+        return self._soft(alone, rows, rounder, SCORE) or tree
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
@@ -372,19 +415,6 @@ class Finisher:
             *(make(individual) for individual in individuals[:1]),
             *takewhile(lambda one: one is not None, map(make_in_time, individuals[1:])),
         ]
-
-
-def _one_leaf(rows: Dataset) -> ObliqueTree:
-    """Return a tree of one leaf over raw features."""
-    return rows.refill(
-        ObliqueTree(
-            weights=np.zeros((1, rows.X.shape[1])),
-            thresholds=np.zeros(1),
-            subtree_size=np.ones(1, dtype=np.int32),
-            values=np.zeros((1, rows.n_classes or 1)),
-            spread=rows.spread * rows.scale,
-        )
-    )
 
 
 def scores_on(

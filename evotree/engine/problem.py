@@ -111,6 +111,7 @@ class Problem:
     # The models that leaves of classes, or of counts, are given in the end.
     leaf_models: LogisticLeaves | None = None
     tries_logistic: bool = False  # trees of logistic models compete
+    tries_score: bool = False  # a score competes, and trees on it
     # The same with columns that bend, where these compete.
     bent: "Problem | None" = None
     has_found_bends: bool = False  # those of the columns were found by the rows
@@ -286,6 +287,11 @@ def _problem_of(
         models = None if is_bound else models
     elif models is not None:
         _refuse_bounds_of_splits(config, evolution)
+    tries_logistic = (
+        is_free
+        and models is None
+        and loss_of_probabilities(dataset.objective, dataset) is not None
+    )
     return Problem(
         dataset,
         config,
@@ -294,9 +300,8 @@ def _problem_of(
         is_soft=is_soft,
         class_weight=class_weight,
         leaf_models=models,
-        tries_logistic=is_free
-        and models is None
-        and loss_of_probabilities(dataset.objective, dataset) is not None,
+        tries_logistic=tries_logistic,
+        tries_score=tries_logistic and dataset.schema is not None,
     )
 
 

@@ -48,7 +48,7 @@ from evotree.estimators.rows import (
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.fitted import FitArguments, Fitted, TrainingRows, summarize
 from evotree.importances import importances
-from evotree.leaf_models import class_probabilities
+from evotree.leaf_models import ScoreModels, class_probabilities
 from evotree.paths import Explanation, explain
 from evotree.texts import notebook_html
 from evotree.tree import ObliqueTree, SoftSides
@@ -249,7 +249,8 @@ class TreeClassifier(ClassReader, TreeEstimator):
     ) -> Fitted:
         """Return what training rows say of a tree: also soft sides, if asked for."""
         fitted = super()._fitted_of(tree, dataset)
-        if self.probability != "soft" or tree.models is not None:
+        is_scored = isinstance(tree.models, ScoreModels) and tree.n_leaves > 1
+        if self.probability != "soft" or (tree.models is not None and not is_scored):
             return fitted
         sides = getattr(tree, "sides", None)
         return replace(

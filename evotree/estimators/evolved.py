@@ -397,7 +397,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self.seconds_ = result.seconds
         self._chosen = result.tree
         self.objective_ = problem.dataset.objective
-        dataset, end = problem.dataset, problem.ends.all
+        dataset, end = result.dataset, problem.ends.all
         self.fitted_ = own = self._fitted_of(result.tree, dataset, end=end)
         models = [
             own

@@ -108,6 +108,12 @@ def logistic_trees(
                     yield strength, tree
 
 
+def tree_of_model(rows: Dataset, model: np.ndarray) -> SoftTree | None:
+    """Return the split of a logistic model of two classes, of coefficients and the intercept."""
+    root, present = class_hierarchy(rows)
+    return _assembled(rows, root, present, {root.id: model})
+
+
 def _nodes_of(root: ClusterNode) -> Iterator[ClusterNode]:
     """Yield the nodes of a hierarchy in prefix order."""
     pending = [root]

@@ -1,0 +1,383 @@
+"""A score with curves: a logistic regression of few terms, which are columns and hinges of them.
+
+The coefficients are penalized by their absolute values (Tibshirani 1996), so that most are 0, along
+a path of penalties by coordinate descent on quadratic approximations (Friedman, Hastie and
+Tibshirani 2010). Of the penalties the one is taken whose score loses least on rows held out. More
+than two classes have a score each, of one class against the others.
+
+References
+----------
+Tibshirani R. (1996). Regression shrinkage and selection via the lasso. Journal of the Royal
+Statistical Society B 58(1), 267-288.
+Friedman J., Hastie T., Tibshirani R. (2010). Regularization paths for generalized linear models
+via coordinate descent. Journal of Statistical Software 33(1).
+Tibshirani R. et al. (2012). Strong rules for discarding predictors in lasso-type problems. Journal
+of the Royal Statistical Society B 74(2), 245-266.
+"""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from evotree._jit import kernel
+from evotree.dataset import Dataset, fold_count, make_folds, split_folds
+from evotree.engine.bends import bends_of
+from evotree.fitness.probabilities import LEAST
+from evotree.leaf_models import HALF, LEAST_SHARE, ScoreModels, class_probabilities
+from evotree.operators.initialization.logistic import SoftTree, tree_of_model
+from evotree.operators.structure.rounding import round_models
+from evotree.rng import as_generator, make_streams
+from evotree.schema import TRUTH, Bend, NumericColumn, Schema
+from evotree.tree import ObliqueTree, SoftSides
+
+OCTILES = tuple(k / 8 for k in range(1, 8))
+"""Quantiles of the rows at which hinges have their knots."""
+
+PENALTIES = tuple(np.geomspace(1.0, 0.01, 11).tolist())
+"""Shares of the least penalty that leaves no term."""
+
+MOST_ROWS = 20_000
+"""A score is fitted to no more rows than this, divided by the number of scores."""
+
+_SEED = 5
+_HELD_OUT_ROWS, _MAX_FOLDS = 600, 5
+_MAX_ROUNDS, _MAX_SWEEPS, _ALL_EVERY = 20, 100, 10
+_TOLERANCE = 1e-5  # change of the loss of a row, in a sweep
+_LEAST_CURVATURE = 1e-5
+_LEAST_SPREAD = 1e-12
+_DECIMALS = 2  # of points
+
+
+class Score(NamedTuple):
+    """Linear scores of classes over features and bends of these, in raw units.
+
+    Of two classes there is one, the log-odds of the second; of more there is one for each.
+    """
+
+    features: np.ndarray  # of each term, of shape (n_terms,)
+    bends: tuple[Bend | None, ...]  # of each term, None for the feature itself
+    coefficients: np.ndarray  # (n_scores, n_terms)
+    intercepts: np.ndarray  # (n_scores,)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of coefficients other than 0."""
+        return int(np.count_nonzero(self.coefficients))
+
+    def log_odds(self, raw: np.ndarray) -> np.ndarray:
+        """Return the scores of rows for each class, of shape (n_rows, n_classes).
+
+        Of two classes the first has 0.
+        """
+        scores = columns_of(raw, self.features, self.bends) @ self.coefficients.T
+        return with_first_class(scores + self.intercepts)
+
+    def joined(self, tree: ObliqueTree, sides: SoftSides | None, raw: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the sum of this and a tree, both halved."""
+        shares = class_probabilities(tree, sides, raw)
+        logs = np.log(np.maximum(shares, LEAST_SHARE))
+        return softmax(HALF * (self.log_odds(raw) + logs), axis=1)
+
+
+def with_first_class(scores: np.ndarray) -> np.ndarray:
+    """Return scores of all classes: of two classes the first has 0."""
+    if scores.shape[1] > 1:
+        return scores
+    return np.hstack([np.zeros_like(scores), scores])
+
+
+def columns_of(
+    raw: np.ndarray, features: np.ndarray, bends: tuple[Bend | None, ...]
+) -> np.ndarray:
+    """Return the terms of rows, of shape (n_rows, n_terms)."""
+    columns = raw[:, features]
+    for at, bend in enumerate(bends):
+        if bend is not None:
+            columns[:, at] = bend.of(columns[:, at])
+    return columns
+
+
+@kernel
+def l1_path(columns, y, weight, penalties, coefficients, intercepts):
+    """Write the coefficients and intercepts of logistic regressions at falling penalties.
+
+    The rows of `columns` are standardized terms; weights add up to 1, `y` is 0 or 1 and has both.
+    """
+    m, n = columns.shape
+    b = np.zeros(m)
+    share = 0.0
+    for i in range(n):
+        share += weight[i] * y[i]
+    intercept = math.log(share / (1.0 - share))
+    log_odds = np.full(n, intercept)
+    w, r = np.empty(n), np.empty(n)
+    is_in = np.zeros(m, dtype=np.bool_)
+    curvature = np.empty(m)
+    last = np.inf
+    for k in range(penalties.shape[0]):
+        penalty = penalties[k]
+        for rounds in range(_MAX_ROUNDS):
+            total = 0.0
+            for i in range(n):
+                p = 1.0 / (1.0 + math.exp(-log_odds[i]))
+                w[i] = weight[i] * max(p * (1.0 - p), _LEAST_CURVATURE)
+                r[i] = weight[i] * (y[i] - p)
+                total += w[i]
+            # The strong rule says which terms may enter; later rounds add what it has missed.
+            is_first = rounds == 0 and last < np.inf
+            bound = 2.0 * penalty - last if is_first else penalty
+            for j in range(m):
+                gradient = 0.0
+                for i in range(n):
+                    gradient += columns[j, i] * r[i]
+                is_in[j] = b[j] != 0.0 or abs(gradient) >= bound
+                if is_in[j]:
+                    curvature[j] = 0.0
+                    for i in range(n):
+                        curvature[j] += w[i] * columns[j, i] ** 2
+            first_change = 0.0
+            for sweep in range(_MAX_SWEEPS):
+                step = 0.0
+                for i in range(n):
+                    step += r[i]
+                step /= total
+                intercept += step
+                for i in range(n):
+                    log_odds[i] += step
+                    r[i] -= w[i] * step
+                change = total * step * step
+                for j in range(m):
+                    if not is_in[j] or (sweep % _ALL_EVERY and b[j] == 0.0):
+                        continue
+                    gradient = 0.0
+                    for i in range(n):
+                        gradient += columns[j, i] * r[i]
+                    goal = gradient + curvature[j] * b[j]
+                    shrunk = max(abs(goal) - penalty, 0.0) / curvature[j]
+                    step = math.copysign(shrunk, goal) - b[j]
+                    if step != 0.0:
+                        b[j] += step
+                        for i in range(n):
+                            log_odds[i] += step * columns[j, i]
+                            r[i] -= w[i] * step * columns[j, i]
+                        change = max(change, curvature[j] * step * step)
+                if sweep == 0:
+                    first_change = change
+                if change < _TOLERANCE:
+                    break
+            if first_change < _TOLERANCE:
+                break
+        last = penalty
+        coefficients[k] = b
+        intercepts[k] = intercept
+
+
+class _Terms:
+    """The terms that the rows of a fit offer, standardized by these."""
+
+    def __init__(self, rows: Dataset) -> None:
+        self.weight = rows.sample_weight / rows.total_weight
+        terms = list(_terms_of(rows, self.weight))
+        features = np.array([j for j, _ in terms], dtype=np.int64)
+        bends = [bend for _, bend in terms]
+        columns = columns_of(rows.raw, features, tuple(bends))
+        mean = self.weight @ columns
+        spread = np.sqrt(self.weight @ (columns - mean) ** 2)
+        kept = np.flatnonzero(spread > _LEAST_SPREAD * (1.0 + np.abs(mean)))
+        self.features, self.bends = features[kept], tuple(bends[j] for j in kept)
+        self.mean, self.spread = mean[kept], spread[kept]
+        self.standardized = np.ascontiguousarray(
+            ((columns[:, kept] - self.mean) / self.spread).T
+        )
+
+    def gradient(self, y: np.ndarray) -> float:
+        """Return the least penalty that leaves no term."""
+        share = self.weight @ y
+        return float(np.abs(self.standardized @ (self.weight * (y - share))).max(initial=0.0))
+
+    def path(self, y: np.ndarray, penalties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients (n_penalties, n_terms) and intercepts, in raw units."""
+        coefficients = np.zeros((len(penalties), len(self.features)))
+        intercepts = np.zeros(len(penalties))
+        l1_path(self.standardized, y, self.weight, penalties, coefficients, intercepts)
+        coefficients /= self.spread
+        return coefficients, intercepts - coefficients @ self.mean
+
+
+def _terms_of(rows: Dataset, share: np.ndarray) -> Iterator[tuple[int, Bend | None]]:
+    """Yield features and their bends: columns of numbers have hinges at their octiles."""
+    schema = rows.schema or Schema.of_features(rows.feature_names)
+    for j, (c, level) in enumerate(zip(schema.column_of.tolist(), schema.levels, strict=True)):
+        if isinstance(level, Bend):
+            continue
+        yield j, None
+        column = schema[c]
+        if level is None and isinstance(column, NumericColumn) and column.holds != TRUTH:
+            for bend in bends_of(rows.raw[:, j], share, OCTILES):
+                yield j, bend
+
+
+def fit_score(rows: Dataset, end: float = math.inf) -> Score | None:
+    """Return the score of rows of classes; None where there is nothing to tell apart, or no time.
+
+    The same for all seeds.
+    """
+    classes = np.unique(rows.y)
+    if len(classes) < 2:
+        return None
+    labels = [1] if rows.n_classes == 2 else list(range(rows.n_classes))
+    rows = _thinned(rows, MOST_ROWS // len(labels), stream=make_streams(_SEED, 0, 2)[0])
+    terms = _Terms(rows)
+    targets = (rows.y == np.array(labels)[:, None]).astype(np.float64)
+    largest = np.array([terms.gradient(y) for y in targets])
+    if largest.max() == 0.0:
+        return None
+    penalties = largest[:, None] * np.array(PENALTIES)
+    losses = np.zeros((len(labels), len(PENALTIES)))
+    n_folds = fold_count(rows, _MAX_FOLDS)
+    n_used = min(n_folds, math.ceil(_HELD_OUT_ROWS * max(n_folds, 1) / rows.n_rows))
+    if n_folds:
+        folds = make_folds(rows, n_folds, make_streams(_SEED, 0, 2)[1])
+    for fold in range(n_used):
+        others, held_out = split_folds(rows, folds, fold)
+        if min(others.n_distinct, held_out.n_distinct) == 0 or time.perf_counter() >= end:
+            continue
+        of_fold = _Terms(others)
+        columns = columns_of(held_out.raw, of_fold.features, of_fold.bends)
+        for at, label in enumerate(labels):
+            y = (others.y == label).astype(np.float64)
+            if not 0.0 < y.mean() < 1.0:
+                continue
+            coefficients, intercepts = of_fold.path(y, penalties[at])
+            share = np.clip(expit(columns @ coefficients.T + intercepts), LEAST, 1.0 - LEAST)
+            is_label = (held_out.y == label)[:, None]
+            lost = -np.log(np.where(is_label, share, 1.0 - share))
+            losses[at] += held_out.sample_weight @ lost
+    best = losses.argmin(axis=1)
+    scores = [
+        terms.path(y, penalties[at, : best[at] + 1])
+        if 0.0 < y.mean() < 1.0
+        else (np.zeros((1, len(terms.features))), np.full(1, math.log(LEAST)))
+        for at, y in enumerate(targets)
+    ]
+    coefficients = np.array([path[-1] for path, _ in scores])
+    used = coefficients.any(axis=0)
+    return Score(
+        terms.features[used],
+        tuple(bend for bend, is_used in zip(terms.bends, used, strict=True) if is_used),
+        coefficients[:, used],
+        np.array([path[-1] for _, path in scores]),
+    )
+
+
+def _thinned(rows: Dataset, most: int, stream: np.ndarray) -> Dataset:
+    """Return some rows, drawn at random, where there are more."""
+    if rows.n_rows <= most:
+        return rows
+    return rows.subsample(as_generator(stream).choice(rows.n_rows, most, replace=False))
+
+
+# ---- trees on a score ----------------------------------------------------------------------------
+
+
+class Widened(NamedTuple):
+    """Rows that have the bends of a score as features."""
+
+    rows: Dataset
+    score: Score
+    old: np.ndarray  # positions of the features that there were before
+    coefficients: np.ndarray  # of the score over all features, (n_classes, n_features)
+    intercepts: np.ndarray  # (n_classes,)
+
+    @classmethod
+    def of(cls, rows: Dataset, score: Score, scaling: str) -> "Widened":
+        """Return rows with the features that a score has."""
+        assert rows.schema is not None
+        before = rows.schema
+        of_feature = before.column_of[score.features].tolist()
+        columns = list(before.columns)
+        for c, bend in zip(of_feature, score.bends, strict=True):
+            if bend is not None and bend not in columns[c].bends:
+                columns[c] = replace(columns[c], bends=(*columns[c].bends, bend))
+        schema = replace(before, columns=tuple(columns))
+        place = {
+            pair: k
+            for k, pair in enumerate(zip(schema.column_of.tolist(), schema.levels, strict=True))
+        }
+        pairs = list(zip(before.column_of.tolist(), before.levels, strict=True))
+        old = np.array([place[pair] for pair in pairs])
+        terms = [
+            place[pairs[j] if bend is None else (pairs[j][0], bend)]
+            for j, bend in zip(score.features.tolist(), score.bends, strict=True)
+        ]
+        wide = schema.with_bends(before.without_bends(rows.raw))
+        coefficients = np.zeros((len(score.coefficients), wide.shape[1]))
+        coefficients[:, terms] = score.coefficients
+        return cls(
+            rows.with_schema(schema, wide, scaling),
+            score,
+            old,
+            with_first_class(coefficients.T).T,
+            with_first_class(score.intercepts[None])[0],
+        )
+
+    def tree(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree over raw features as one over the wider ones."""
+        weights = np.zeros((len(tree), self.rows.raw.shape[1]))
+        weights[:, self.old] = tree.weights
+        return tree.replaced(weights=weights, spread=self.rows.raw_spread)
+
+    def on_score(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree over the wider features that stands on the score, both halved."""
+        points = points_of(tree) + HALF * self.intercepts
+        return tree.with_models(ScoreModels.of(points, HALF * self.coefficients))
+
+    def alone(self) -> ObliqueTree | SoftTree:
+        """Return the score alone: a split for two classes, else a linear machine in one leaf."""
+        if len(self.score.coefficients) == 1:
+            rows = self.rows
+            model = self.coefficients[1] * rows.scale
+            intercept = self.intercepts[1] + self.coefficients[1] @ rows.mean
+            return tree_of_model(rows, np.append(model, intercept))
+        models = ScoreModels.of(self.intercepts[None], self.coefficients)
+        return one_leaf(self.rows).with_models(models)
+
+
+def points_of(tree: ObliqueTree) -> np.ndarray:
+    """Return half the log-odds of the classes in each node, of shape (n_nodes, n_classes).
+
+    A node has one row more, which has the class shares of all rows.
+    """
+    weight = tree.known_samples[:, None]
+    shares = (tree.values * weight + tree.values[0]) / (weight + 1.0)
+    points = HALF * np.log(np.maximum(shares, LEAST_SHARE))
+    first = points[:, :1] if points.shape[1] == 2 else points.mean(axis=1, keepdims=True)
+    return points - first
+
+
+def rounded_score(tree: ObliqueTree, rows: Dataset, precision: Any) -> ObliqueTree:
+    """Return a tree on a score that is written in few digits; points have two decimals."""
+    if precision is None:
+        return tree
+    models = tree.models
+    line = one_leaf(rows).with_models(ScoreModels.of(models.points[:1], models.score))
+    score = round_models(line, rows.raw, precision, rows.sample_weight).models.score
+    return tree.with_models(ScoreModels.of(np.round(models.points, _DECIMALS), score))
+
+
+def one_leaf(rows: Dataset) -> ObliqueTree:
+    """Return a tree of one leaf over raw features."""
+    return rows.refill(
+        ObliqueTree(
+            weights=np.zeros((1, rows.X.shape[1])),
+            thresholds=np.zeros(1),
+            subtree_size=np.ones(1, dtype=np.int32),
+            values=np.zeros((1, rows.n_classes or 1)),
+            spread=rows.raw_spread,
+        )
+    )
