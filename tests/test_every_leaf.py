@@ -8,7 +8,6 @@ import pytest
 
 from evotree import load_model, save_model
 from evotree.fitted import fitted_of
-from evotree.leaf_models import LARGEST_SCORE
 from evotree.texts import (
     coefficient_table,
     export_graphviz,
@@ -42,12 +41,8 @@ pytestmark = pytest.mark.filterwarnings("error")
 def test_kinds_are_what_they_are_called():
     for name in KINDS:
         kind = kind_of(name)
-        models = kind.tree.models
-        assert (models is not None) == ("logistic" in name or "lines" in name), name
-        if name.startswith(("soft", "shares", "labels", "logistic leaves")):
-            assert kind.tree.n_leaves > 1, name
-        if name.startswith("a logistic leaf"):
-            assert kind.tree.n_leaves == 1, name
+        assert (kind.tree.models is not None) == ("lines" in name), name
+        assert kind.tree.n_leaves > 1, name
 
 
 @every_model
@@ -88,9 +83,8 @@ def test_costs_are_errors_where_nothing_else_is_said(name):
     costs = kind.model.expected_costs()
     assert costs.shape == (kind.tree.n_nodes,) and np.isfinite(costs).all()
     assert (costs >= -1e-9).all() and (costs <= 1.0 + 1e-9).all()
-    if kind.tree.models is None:
-        shares = kind.tree.values[np.arange(len(costs)), kind.tree.labels]
-        np.testing.assert_allclose(costs, 1.0 - shares)
+    shares = kind.tree.values[np.arange(len(costs)), kind.tree.labels]
+    np.testing.assert_allclose(costs, 1.0 - shares)
 
 
 @every_model
@@ -162,42 +156,12 @@ def test_explanations(name):
             assert "leaf" not in set(terms.side)
             continue
         # What the terms of a leaf add up to is what it says, within its bounds.
-        each = kind.tree.models.each
+        one = kind.tree.models.each[at]
         for row, part in terms[terms.side == "leaf"].groupby("row"):
             total = part.centre.iloc[0] + part.contribution.sum()
-            k, which, sign = of_rows.leaf[row], at, 1.0
-            if kind.classes is not None:  # it speaks of the class that is predicted
-                which = kind.classes.index(truth[row])
-                if len(each) == 2:
-                    which, sign = 1, 1.0 if which == 1 else -1.0
-            one = each[which]
+            k = of_rows.leaf[row]
             bare = one.intercepts[k] + one.coefficients[k] @ X.to_numpy()[row]
-            assert total == pytest.approx(sign * bare, abs=1e-9)
-            assert total >= 0.0 or kind.classes is None or len(each) > 2
-
-
-@every_model
-def test_decisions_inside_of_leaves_have_a_distance(name):
-    """A row as far from another class as its distance says stands where two scores are equal."""
-    kind, X = kind_of(name), rows(1, 40)
-    of_rows = kind.model.explain(X, output=outputs_of(kind)[0]).rows
-    if kind.classes is None or kind.tree.models is None:
-        assert np.isinf(of_rows.decision_distance).all() == (kind.tree.n_leaves == 1)
-        return
-    for at, x in enumerate(X.to_numpy()):
-        scores = kind.tree.models.scores(x[None], kind.tree.apply(x[None]))[0]
-        slopes = np.array(
-            [m.coefficients[of_rows.leaf[at]] for m in kind.tree.models.each]
-        )
-        best = scores.argmax()
-        units = np.linalg.norm((slopes - slopes[best]) * kind.tree.spread, axis=1)
-        inside = [
-            (scores[best] - scores[j]) / units[j] for j in np.flatnonzero(units > 0.0)
-        ]
-        path = kind.model.explain(X.iloc[[at]]).terms
-        splits = path[path.side != "leaf"].total.abs()
-        assert of_rows.decision_distance[at] == pytest.approx(min([*inside, *splits]))
-    assert of_rows.decision_distance.nunique() > 20
+            assert total == pytest.approx(bare, abs=1e-9)
 
 
 @pytest.mark.parametrize("how", ["impurity", "influence"])
@@ -252,10 +216,6 @@ def test_leaves_predict_what_they_are_told_by_hand(name):
         value = [0.25] * n_outputs if n_outputs > 1 else 0.25
     else:
         value = kind.classes[-1]
-        if kind.tree.models is not None:
-            with pytest.raises(ValueError, match="without logistic models"):
-                editor.relabel(leaf, value)
-            return
     made = editor.relabel(leaf, value)
     there = kind.X[made.apply(kind.X) == leaf]
     said = made.predict(there)
@@ -278,39 +238,27 @@ def test_a_search_goes_on(name):
     "export", [export_text, export_rules, export_html, export_graphviz]
 )
 @every_model
-def test_texts_name_each_leaf_and_class_and_no_bounds_of_scores(name, export):
+def test_texts_name_each_leaf(name, export):
     kind = kind_of(name)
     text = export(kind.model)
     assert all(f"[{k}]" in text for k in np.flatnonzero(kind.tree.is_leaf))
-    if kind.classes is not None and kind.tree.models is not None:
-        assert "within [" not in text and f"{LARGEST_SCORE:g}" not in text
-        assert all(str(label).split("'")[0] in text for label in kind.classes)
 
 
-@every("lines", "logistic")
+@every("lines")
 def test_tables_of_coefficients_predict(name):
     kind, X = kind_of(name), rows(1, 20)
     table = coefficient_table(kind.model, NAMES)
     leaves = kind.tree.apply(X.to_numpy())
-    names = outputs_of(kind) if kind.classes is None else table.get("output", [None])
     scores = {}
-    for output in dict.fromkeys(names):
+    for output in outputs_of(kind):
         part = table if output is None else table[table.output == output]
         of_row = part.set_index("leaf").loc[leaves]
         weights = of_row.reindex(columns=NAMES, fill_value=0.0).to_numpy()
         total = of_row.intercept.to_numpy() + (weights * X.to_numpy()).sum(axis=1)
-        if "lowest" in of_row:
-            total = np.clip(total, of_row.lowest, of_row.highest).to_numpy()
-        scores[output] = total
+        scores[output] = np.clip(total, of_row.lowest, of_row.highest).to_numpy()
     found = np.column_stack(list(scores.values()))
-    if kind.classes is None:
-        found = np.exp(found) if kind.tree.models.is_log else found
-        np.testing.assert_allclose(found, numbers(kind.tree, X), rtol=1e-9)
-    else:
-        if found.shape[1] == 1:
-            found = np.column_stack([np.zeros(len(X)), found])
-        labels = [label_of_row(kind.tree, row) for row in X.to_numpy()]
-        assert found.argmax(axis=1).tolist() == labels
+    found = np.exp(found) if kind.tree.models.is_log else found
+    np.testing.assert_allclose(found, numbers(kind.tree, X), rtol=1e-9)
 
 
 @one_output

@@ -21,7 +21,7 @@ from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.problem import Penalties, Problem
 from evotree.engine.scores import Widened, fit_score, one_leaf, rounded_score
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
-from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large
+from evotree.fitness.linear_leaves import is_too_large
 from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.probabilities import Strength
 from evotree.front import (
@@ -285,7 +285,7 @@ class Finisher:
     ) -> ObliqueTree:
         """Return the same splits, all of which rows reach, with the leaves that a fit makes.
 
-        With logistic models of a strength, if one is given.
+        With log-linear models of a strength, if one is given.
         """
         rows = self.rows
         scaled = make_individual(rows, *rows.from_raw(tree).splits).to_tree()
@@ -316,13 +316,13 @@ class Finisher:
     def with_models(
         self, winner: Candidate, best: FrontTree, members: Sequence[FrontTree]
     ) -> tuple[FrontTree, list[FrontTree]]:
-        """Return the best tree where leaves have logistic models, and all trees that have them."""
+        """Return the best tree where leaves have log-linear models, and all that have them."""
         assert winner.strength is not None
         one_leaf = self._with_models(one_leaf(self.rows), winner.strength, LINEAR)
         made = {
             id(tree): self._with_models(tree, winner.strength, tree.origin)
             for tree in members
-            if tree.n_leaves > 1 and not is_too_large(tree, self.rows)
+            if tree.n_leaves > 1 and not is_too_large(tree)
         }
         # Where the best tree is too large, the most complex that is not takes its place.
         largest = max(made.values(), key=lambda tree: tree.complexity, default=one_leaf)
@@ -332,13 +332,14 @@ class Finisher:
     def _with_models(
         self, tree: ObliqueTree, strength: Strength, origin: str
     ) -> FrontTree:
-        """Return a member of the front with logistic models in its leaves."""
+        """Return a member of the front with log-linear models in its leaves."""
         whole = self._filled(tree, strength)
         return FrontTree.of(whole, scores_on(self.rows, whole)[0], origin)
 
     def _filled(self, tree: ObliqueTree, strength: Strength) -> ObliqueTree:
-        """Return a tree over raw features with logistic models in its leaves."""
-        models = self.problem.leaf_models or LogisticLeaves()
+        """Return a tree over raw features with log-linear models in its leaves."""
+        models = self.problem.leaf_models
+        assert models is not None
         whole = models.fill(tree, self.rows, strength, self.problem.ends.trees)
         return self._rounded(whole)
 

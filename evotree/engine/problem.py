@@ -22,7 +22,7 @@ from evotree.engine.config import (
     is_auto,
 )
 from evotree.engine.toolbox import feature_bound
-from evotree.fitness.linear_leaves import LogisticLeaves
+from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import (
     ProbabilityScore,
     compose,
@@ -108,8 +108,8 @@ class Problem:
     is_soft: bool = True
     # The weights of classes as they were given, which the weights of rows have in them.
     class_weight: Any = None
-    # The models that leaves of classes, or of counts, are given in the end.
-    leaf_models: LogisticLeaves | None = None
+    # The models that leaves of counts are given in the end.
+    leaf_models: LogLinearLeaves | None = None
     tries_logistic: bool = False  # trees of logistic models compete
     tries_score: bool = False  # a score competes, and trees on it
     # The same with columns that bend, where these compete.
@@ -149,11 +149,7 @@ class Problem:
     @property
     def judges_evolution(self) -> bool:
         """Whether evolved trees have to be better on rows held out than those before them."""
-        return (
-            self.loss_of_probabilities is not None
-            and self.leaf_models is None
-            and WIDTHS in self.shares
-        )
+        return self.loss_of_probabilities is not None and WIDTHS in self.shares
 
     @cached_property
     def shares(self) -> dict[str, float]:
@@ -334,12 +330,12 @@ def _refuse_bounds_of_splits(config: SearchConfig, evolution: Evolution) -> None
     """Refuse what holds for splits alone where all leaves have models, which use all features."""
     if evolution.hold is not None:
         raise ValueError(
-            "hold: allowed is None where leaves are logistic or log-linear; one leaf may be best."
+            "hold: allowed is None where leaves are log-linear; one leaf may be best."
         )
     if config.interaction_cst is not None:
         raise ValueError(
             f"interaction_cst={config.interaction_cst!r} does not go with "
-            f"leaves={config.leaves!r} of classes or counts: allowed is None."
+            f"leaves={config.leaves!r} of counts: allowed is None."
         )
 
 

@@ -154,9 +154,6 @@ class Editor:
         k = self._node("relabel", leaf, is_leaf=True)
         edit = f"relabel({leaf}, {value!r})"
         objective = self.model.objective_
-        models = self.tree.models
-        if models is not None and models.of_classes:  # which have no label of their own
-            raise ValueError(f"{edit}: allowed are leaves without logistic models.")
         if objective is not None and objective.constraint is not None:
             raise ValueError(f"{edit}: allowed are trees without monotonic_cst.")
         code: Any = value
@@ -258,7 +255,7 @@ class Editor:
                 score = model._score_of(rows, one)
                 if not values:
                     quality = scores_on(rows, one)[0]
-                elif rows.n_classes and rows.objective is not None and not one.models:
+                elif rows.n_classes and rows.objective is not None:
                     # It reads what the rows say, not what was set by hand.
                     quality = np.nan
                 else:
@@ -379,10 +376,9 @@ def _swapped(fitted: Fitted, k: int, kept: np.ndarray) -> Fitted:
     if training is not None:
         means, spreads = training.means[kept], training.spreads[kept]
         training = replace(training, means=means, spreads=spreads)
+    deviations = fitted.deviations
     facts: dict[str, Any] = {
-        name: None if array is None else array[kept]
-        for name in ("deviations", "label_costs")
-        for array in [getattr(fitted, name)]
+        "deviations": None if deviations is None else deviations[kept]
     }
     facts |= {
         name: {at: known[j] for at, j in enumerate(kept.tolist()) if j in known}

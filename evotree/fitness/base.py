@@ -159,7 +159,7 @@ class Objective:
     takes_noise = True  # copies of the rows with noise may smooth the fitness
     least_rows = 1  # of a leaf, where there is a split
     # The link of linear models in leaves. Trees evolve with models of "identity"; others are made
-    # of the best trees, which evolve with constant leaves (`linear_leaves.LogisticLeaves`).
+    # of the best trees, which evolve with constant leaves (`linear_leaves.LogLinearLeaves`).
     link: ClassVar[str] = "identity"
 
     # What an objective may have.
@@ -240,8 +240,6 @@ class Objective:
 
 class ClassLoss(Objective):
     """A loss of classes: leaves have labels, and rows lose by a table of leaves and classes."""
-
-    link = "logit"
 
     def labels(self, tree: Leafed) -> np.ndarray:
         """Return the class that each node predicts as a leaf, of shape (n_nodes,)."""

@@ -11,11 +11,10 @@ quality is the mean over the outputs of the share of their variances that is exp
 by the leading principal component of what is left to explain in a node; all else asks for all
 outputs.
 
-Trees of a classifier evolve with leaves of class shares; `LogisticLeaves` makes models of the best
-of them, and `LogLinearLeaves` those of counts, each by `evotree.fitness.probabilities.fit_scores`.
-A node starts at the model of its parent and is shrunk towards it, the more so the fewer rows it
-has. Terms are halved, the weakest first, as long as the log loss of rows of cross-validation allows
-it.
+Trees of counts evolve with constant leaves; `LogLinearLeaves` makes models of the best of them, by
+`evotree.fitness.probabilities.fit_scores`. A node starts at the model of its parent and is shrunk
+towards it, the more so the fewer rows it has. Terms are halved, the weakest first, as long as the
+loss of rows of cross-validation allows it.
 
 References
 ----------
@@ -23,7 +22,8 @@ Quinlan J. R. (1992). Learning with continuous classes. Australian Joint Confere
 Intelligence, 343-348.
 De'ath G. (2002). Multivariate regression trees: a new technique for modeling species-environment
 relationships. Ecology 83, 1105-1117.
-Landwehr N., Hall M., Frank E. (2005). Logistic model trees. Machine Learning 59, 161-205.
+Landwehr N., Hall M., Frank E. (2005). Logistic model trees. Machine Learning 59, 161-205: models
+that begin with those of their parents.
 """
 
 import math
@@ -31,10 +31,10 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import softmax, xlogy
+from scipy.special import xlogy
 
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import LinearLeaves
@@ -42,21 +42,13 @@ from evotree.dataset import Dataset, leading_component
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, TargetLoss, routed_rows
 from evotree.fitness.leaves import LEAST_MEAN, isotonic_values
 from evotree.fitness.probabilities import (
-    COSTS,
-    HALVINGS,
-    ClassRows,
+    ModelRows,
     Strength,
     finite_exp,
     fit_scores,
     path_of_models,
 )
-from evotree.leaf_models import (
-    LARGEST_SCORE,
-    ClassModels,
-    LeafModels,
-    LogModels,
-    OutputModels,
-)
+from evotree.leaf_models import LeafModels, LogModels, OutputModels
 from evotree.schema import columns_asked
 from evotree.tree import Individual, ObliqueTree
 
@@ -751,29 +743,23 @@ class LinesOfOutputs(MeansOfOutputs):
         return tree.with_models(OutputModels(tuple(models)))
 
 
-# ---- logistic leaves -----------------------------------------------------------------------------
+# ---- log-linear leaves ---------------------------------------------------------------------------
 
-# Trees of few leaves have models, those of more than many have none, and those between if the
-# models have no more coefficients than this.
-_FEW_LEAVES, _MANY_LEAVES = 8, 64
-_MOST_COEFFICIENTS = 10_000
+_MOST_LEAVES = 32
+"""Trees of more have no models, which would take too long to fit."""
+
+# A row tells little of a rate; weakly penalized rates grow without a bound.
+_COSTS = (0.0003, 0.003, 0.03, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticLeaves:
-    """Logistic models in all leaves: of one leaf, of any strength, and of the leaves of trees."""
+class LogLinearLeaves:
+    """Log-linear models of counts, or rates, in all leaves: Poisson regressions.
 
-    # How often the terms of all leaves of a tree are halved at most; those of one leaf are as often
-    # as there are `HALVINGS`.
-    tree_halvings: ClassVar[int] = 0
-    costs: ClassVar[tuple[float, ...]] = COSTS  # of a row's loss, that are tried
+    They are of one leaf, or of the leaves of trees, each of any strength.
+    """
 
     used: np.ndarray | None = None  # mask of the features that models may use
-
-    @classmethod
-    def asked(cls, leaves: str | LinearLeaves, dataset: Dataset) -> Self:
-        """Return the models of all leaves, as users ask for them."""
-        return cls(features_asked(leaves, dataset))
 
     def fits(
         self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float
@@ -785,124 +771,71 @@ class LogisticLeaves:
         """
         roots: dict[Strength, np.ndarray] = {}
         start = None
-        fitted_to = self.rows_of(rows)
-        for C in self.costs:
+        fitted_to = rows_of_counts(rows)
+        for C in _COSTS:
             path = list(path_of_models(fitted_to, C, start, used=self.used, end=end))
             start = path[0]
             for halvings, scores in enumerate(path):
                 roots[Strength(C, halvings)] = scores
                 of_rows = held_out.X @ scores[:, :-1].T + scores[:, -1]
                 size = 1, 1 + int(np.count_nonzero(scores[:, :-1]))
-                yield None, Strength(C, halvings), self.predicted(of_rows, rows), size
+                yield None, Strength(C, halvings), rates_of(of_rows, rows), size
         fitted: dict[tuple[int, Strength], tuple[np.ndarray, tuple[int, int]]] = {}
         for at, tree in enumerate(trees):
-            if tree.n_leaves == 1 or is_too_large(tree, rows):
+            if tree.n_leaves == 1 or is_too_large(tree):
                 continue
             for strength, root in roots.items():
-                if strength.halvings > self.tree_halvings:
-                    continue
                 key = id(tree), strength
                 if key not in fitted:
-                    fitted[key] = self._fit_of_tree(
-                        tree, rows, held_out, root, strength.C, end
+                    scores = scores_of_nodes(
+                        fitted_to, tree.apply(rows.X), tree, root, strength.C, end
                     )
+                    of_rows = scores_of_rows(scores, held_out.X, tree.apply(held_out.X))
+                    n_terms = tree.n_leaves * int(np.count_nonzero(root[:, :-1]))
+                    size = tree.n_leaves, tree.complexity + n_terms
+                    fitted[key] = rates_of(of_rows, rows), size
                 yield at, strength, *fitted[key]
 
     def fill(
         self, tree: ObliqueTree, dataset: Dataset, strength: Strength, end: float
     ) -> ObliqueTree:
-        """Return a finished tree, over raw features, with models in its leaves."""
-        fitted_to = self.rows_of(dataset)
-        halvings = strength.halvings
-        if len(tree) > 1:
-            halvings = min(halvings, self.tree_halvings)
-        *_, root = path_of_models(
-            fitted_to, strength.C, halvings=halvings, used=self.used, end=end
-        )
-        scores = scores_of_nodes(
-            fitted_to, tree.apply(dataset.raw), tree.subtree_size, root, strength.C, end
-        )
-        return tree.with_models(self.raw_models(tree, dataset, scores))
+        """Return a finished tree, over raw features, with models in its leaves.
 
-    def _fit_of_tree(
-        self,
-        tree: Individual,
-        rows: Dataset,
-        held_out: Dataset,
-        root: np.ndarray,
-        C: float,
-        end: float,
-    ) -> tuple[np.ndarray, tuple[int, int]]:
-        """Return what a tree with models in its leaves says of rows held out, and its size."""
-        scores = scores_of_nodes(
-            self.rows_of(rows), tree.apply(rows.X), tree.subtree_size, root, C, end
-        )
-        of_rows = scores_of_rows(scores, held_out.X, tree.apply(held_out.X))
-        n_terms = int(np.count_nonzero(root[:, :-1]))
-        complexity = tree.complexity + tree.n_leaves * n_terms
-        return self.predicted(of_rows, rows), (tree.n_leaves, complexity)
-
-    def rows_of(self, dataset: Dataset) -> Dataset | ClassRows:
-        """Return the rows that models are fitted to."""
-        return dataset
-
-    def predicted(self, scores: np.ndarray, dataset: Dataset) -> np.ndarray:
-        """Return the probabilities of rows by their scores, (n_rows, n_classes)."""
-        return softmax(scores, axis=1)
-
-    def raw_models(
-        self, tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
-    ) -> LeafModels | ClassModels:
-        """Return scores over standardized features as models over raw ones."""
-        intercepts, coefficients = _raw_lines(tree, dataset, scores)
-        largest = np.full(len(tree), LARGEST_SCORE)
-        each = [
-            LeafModels(intercepts[:, j], coefficients[:, j], -largest, largest)
-            for j in range(dataset.n_classes)
-        ]
-        return ClassModels(tuple(each))
-
-
-@dataclass(frozen=True, eq=False)
-class LogLinearLeaves(LogisticLeaves):
-    """Log-linear models of counts, or rates, in all leaves: Poisson regressions."""
-
-    tree_halvings = HALVINGS
-    # A row tells less of a rate than of a class; weakly penalized rates grow without a bound.
-    costs = (0.0003, 0.003, 0.03, 0.3)
-
-    def rows_of(self, dataset: Dataset) -> ClassRows:
-        """Return the rows with rates in units of their mean, which penalties do not depend on."""
-        rates = 1.0 + dataset.y * (dataset.target_scale / dataset.target_mean)
-        weight, spread = dataset.sample_weight, dataset.spread
-        return ClassRows(dataset.X, np.maximum(rates, 0.0), weight, spread, 0)
-
-    def predicted(self, scores: np.ndarray, dataset: Dataset) -> np.ndarray:
-        """Return the raw rates of rows by their scores, (n_rows,)."""
-        return dataset.target_mean * finite_exp(scores[:, 0])
-
-    def raw_models(
-        self, tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
-    ) -> LogModels:
-        """Return scores over standardized features as models over raw ones.
-
-        They are bounded by those of the training rows of their leaf, widened as lines are.
+        Their scores are bounded by those of the training rows of their leaf, widened as lines are.
         """
+        fitted_to = rows_of_counts(dataset)
+        C, halvings = strength
+        *_, root = path_of_models(
+            fitted_to, C, halvings=halvings, used=self.used, end=end
+        )
         leaves = tree.apply(dataset.raw)
+        scores = scores_of_nodes(fitted_to, leaves, tree, root, C, end)
         at_mean = math.log(dataset.target_mean)
         of_rows = scores_of_rows(scores, dataset.X, leaves)[:, 0] + at_mean
         low, high = np.full((2, len(tree)), np.nan)
         np.fmin.at(low, leaves, of_rows)
         np.fmax.at(high, leaves, of_rows)
         margin = _WIDENED_SHARE * (high - low)
-        intercepts, coefficients = _raw_lines(tree, dataset, scores)
-        models = LogModels(
-            intercepts[:, 0] + at_mean, coefficients[:, 0], low - margin, high + margin
-        )
+        coefficients = np.where(tree.is_leaf[:, np.newaxis], scores[:, 0, :-1], 0.0)
+        coefficients /= dataset.scale
+        intercepts = scores[:, 0, -1] - coefficients @ dataset.mean + at_mean
+        models = LogModels(intercepts, coefficients, low - margin, high + margin)
         for array in (models.intercepts, models.lowest, models.highest):
             split = ~tree.is_leaf
             array[split] = models.as_scores(tree.values[split, 0])
-        return models
+        return tree.with_models(models)
+
+
+def rows_of_counts(dataset: Dataset) -> ModelRows:
+    """Return the rows with rates in units of their mean, which penalties do not depend on."""
+    rates = 1.0 + dataset.y * (dataset.target_scale / dataset.target_mean)
+    weight, spread = dataset.sample_weight, dataset.spread
+    return ModelRows(dataset.X, np.maximum(rates, 0.0), weight, spread, of_counts=True)
+
+
+def rates_of(scores: np.ndarray, dataset: Dataset) -> np.ndarray:
+    """Return the raw rates of rows by their scores, (n_rows,)."""
+    return dataset.target_mean * finite_exp(scores[:, 0])
 
 
 def rate_losses(rates: np.ndarray, dataset: Dataset) -> np.ndarray:
@@ -922,19 +855,15 @@ def scores_of_rows(scores: np.ndarray, X: np.ndarray, leaves: np.ndarray) -> np.
     return of_rows
 
 
-def is_too_large(tree: ObliqueTree, dataset: Dataset) -> bool:
-    """Return whether models of so many leaves take too long to fit."""
-    if dataset.n_classes == 0:  # each with all numbers of terms
-        return tree.n_leaves > 4 * _FEW_LEAVES
-    of_a_leaf = dataset.n_classes * (dataset.X.shape[1] + 1)
-    most = min(_MANY_LEAVES, _MOST_COEFFICIENTS // of_a_leaf)
-    return tree.n_leaves > max(_FEW_LEAVES, most)
+def is_too_large(tree: ObliqueTree) -> bool:
+    """Return whether models of so many leaves, each with all numbers of terms, take too long."""
+    return tree.n_leaves > _MOST_LEAVES
 
 
 def scores_of_nodes(
-    dataset: Dataset | ClassRows,
+    rows: ModelRows,
     leaves: np.ndarray,
-    sizes: np.ndarray,
+    tree: ObliqueTree,
     root: np.ndarray,
     C: float,
     end: float,
@@ -942,24 +871,13 @@ def scores_of_nodes(
     """Return the scores of all nodes, each drawn to its parent's, of terms that the root has."""
     is_free = root != 0.0
     is_free[:, -1] = True
-    is_free[0] &= len(root) != 2
+    sizes = tree.subtree_size
     scores = np.zeros((len(sizes), *root.shape))
     scores[0] = root
     for k in np.flatnonzero(sizes > 1).tolist():
         for child in (k + 1, k + 1 + int(sizes[k + 1])):
             inside = (leaves >= child) & (leaves < child + sizes[child])
             scores[child] = fit_scores(
-                dataset, inside, C, scores[k], is_free, scores[k], end
+                rows, inside, C, scores[k], is_free, scores[k], end
             )
     return scores
-
-
-def _raw_lines(
-    tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return intercepts and coefficients over raw features; those of splits are 0."""
-    coefficients = np.where(
-        tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0
-    )
-    coefficients /= dataset.scale
-    return scores[..., -1] - coefficients @ dataset.mean, coefficients

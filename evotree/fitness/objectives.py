@@ -44,9 +44,9 @@ from evotree.fitness.leaves import (
 from evotree.fitness.linear_leaves import (
     LinearLeafObjective,
     LinesOfOutputs,
-    LogisticLeaves,
     LogLinearLeaves,
     MeansOfOutputs,
+    features_asked,
     lines_asked,
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
@@ -63,7 +63,7 @@ class ExpectedCost(ClassLoss):
     # 0 where every row is an error. With a constraint the labels are the cheapest of those in
     # order.
 
-    names: ClassVar[tuple[str, ...]] = ("balanced_accuracy", "cost")
+    names: ClassVar[tuple[str, ...]] = ("accuracy", "balanced_accuracy", "cost")
     goes_with = frozenset({ORDER})
 
     kind: str = "accuracy"
@@ -158,14 +158,6 @@ class ExpectedCost(ClassLoss):
         finished: ObliqueTree = self.constraint.finish(tree)
         # Of shares in order, the labels of the least cost are in order too.
         return finished.labelled((finished.counted().counts @ costs).argmin(axis=1))
-
-
-@dataclass(frozen=True)
-class Accuracy(ExpectedCost):
-    """Labels with the fewest errors, for which leaves may have logistic models, too."""
-
-    names = ("accuracy",)
-    goes_with = frozenset({LINES, ORDER})
 
 
 @dataclass(frozen=True)
@@ -522,7 +514,6 @@ __all__ = [
 ]
 
 _LOSS_CLASSES: tuple[type[Objective], ...] = (
-    Accuracy,
     ExpectedCost,
     ConfusionScore,
     ProbabilityScore,
@@ -589,8 +580,8 @@ def compose(
     """Return the objective of a loss at some kind of leaves, for all outputs, under a constraint.
 
     `objective` is a name, a callable, a `Cost`, a `Quantile`, an objective, or None for that of the
-    task. What does not go together is refused here, and nowhere else. Linear leaves of classes and
-    counts are `models_of_leaves`: trees evolve for the loss with constant leaves.
+    task. What does not go together is refused here, and nowhere else. Linear leaves of counts are
+    `models_of_leaves`: trees evolve for the loss with constant leaves.
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     objective = objective or _PLAIN[not dataset.n_classes]
@@ -603,6 +594,11 @@ def compose(
         ORDER: constraint is not None,
         EXPOSURES: EXPOSURE in dataset.extras,
     }
+    if parts[LINES] and dataset.n_classes:
+        raise ValueError(
+            f"leaves={leaves!r}: leaves of classes hold shares; allowed are 'auto' and 'constant'."
+            " A logistic regression competes as a tree of splits by itself."
+        )
     for part, is_there in parts.items():
         if is_there and part not in kind.goes_with:
             allowed = [repr(one) for one in names if part in LOSSES[one].goes_with]
@@ -622,8 +618,7 @@ def compose(
         }.items():
             if value is not None:
                 raise ValueError(
-                    f"{bound} does not go with leaves={leaves!r} of "
-                    f"{'classes' if dataset.n_classes else 'counts'}: allowed is None."
+                    f"{bound} does not go with leaves={leaves!r} of counts: allowed is None."
                 )
     loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
@@ -641,21 +636,18 @@ def compose(
 
 def models_of_leaves(
     leaves: str | LinearLeaves, dataset: Dataset
-) -> LogisticLeaves | None:
+) -> LogLinearLeaves | None:
     """Return the models that are made of leaves once trees have evolved, or None.
 
     Where exposures are made of all rows ``"auto"`` is models, too: they compete with constant
     leaves.
     """
     objective = dataset.objective
-    link = "identity" if objective is None else objective.link
-    if dataset.n_classes:
-        link = "logit"
+    is_log = objective is not None and objective.link == "log"
     competes = leaves == "auto" and dataset.exposures_of is not None
-    if link == "identity" or (leaves in ("auto", "constant") and not competes):
+    if not is_log or (leaves in ("auto", "constant") and not competes):
         return None
-    kind = LogisticLeaves if link == "logit" else LogLinearLeaves
-    return kind.asked(leaves, dataset)
+    return LogLinearLeaves(features_asked(leaves, dataset))
 
 
 def loss_of_probabilities(objective: Objective | None, dataset: Dataset) -> str | None:

@@ -438,7 +438,7 @@ _KIND_LABELS = {
     "tree": "first trees",
     "evolved": "evolved trees",
     "logistic": "logistic models as trees",
-    "linear": "logistic models in leaves",
+    "linear": "models in leaves",
 }
 
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
+from evotree.leaf_models import LogModels, OutputModels
 from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import with_models
 from tests.made_up import Case
@@ -16,8 +16,6 @@ KINDS = [
     ("classes", "constant", "hard", 1),
     ("classes", "constant", "soft", 1),
     ("classes", "constant", "hard", 3),
-    ("classes", "linear", "hard", 1),
-    ("two classes", "linear", "hard", 1),
     ("numbers", "constant", "hard", 1),
     ("numbers", "constant", "hard", 3),
     ("numbers", "linear", "hard", 1),
@@ -52,14 +50,14 @@ def make_case(kind, n_splits):
     rng = np.random.default_rng([KINDS.index(kind), n_splits])
     d, n_outputs = (
         int(rng.integers(1, 7)),
-        {"numbers": 1, "two classes": 2}.get(said, 3),
+        1 if said == "numbers" else 3,
     )
     forest = [random_tree(rng, n_splits, n_outputs, d) for _ in range(n_trees)]
     rows = np.concatenate(
         [rng.integers(-16, 17, (30, d)) / 8.0, 3.0 * rng.normal(size=(30, d))]
     )
     classes = soft = None
-    if "classes" in said:
+    if said == "classes":
         classes = ("a", 'b"\\', "ü")[:n_outputs]
         forest = [
             t.predicting(rng.dirichlet(np.ones(n_outputs), len(t))) for t in forest
@@ -82,11 +80,9 @@ def make_case(kind, n_splits):
             [with_models(t.of_output(j), rng).models for j in range(n_outputs)]
             for t in forest
         ]
-        if n_outputs == 2:
-            each = [[LeafModels(*(0.0 * part for part in m[0])), m[1]] for m in each]
-        models = OutputModels if classes is None else ClassModels
         forest = [
-            t.with_models(models(tuple(m))) for t, m in zip(forest, each, strict=True)
+            t.with_models(OutputModels(tuple(m)))
+            for t, m in zip(forest, each, strict=True)
         ]
     elif leaves != "constant":
         forest = [with_models(t, rng) for t in forest]

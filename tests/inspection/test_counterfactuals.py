@@ -99,30 +99,6 @@ def test_no_point_of_a_dense_grid_is_nearer(seed, lines):
     check_dense_grid(estimator_of(tree, points), points, rows, targets)
 
 
-@pytest.mark.parametrize("plausible", [False, True])
-@pytest.mark.parametrize("n_scores", [2, 3])
-@pytest.mark.parametrize("depth", [0, 2])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_nearest_point_by_scores_is_that_of_a_dense_grid(
-    seed, depth, n_scores, plausible
-):
-    # Beyond the training rows, too: the grid is wider than they are.
-    random = np.random.default_rng(seed)
-    rows = random.uniform(0.0, 2.0, (30, 2))
-    points = grid(np.linspace(-2, 4, 241), np.linspace(-2, 4, 241))
-    tree = random_tree(random, 2, depth=depth, n_scores=n_scores)
-    tree.thresholds[~tree.is_leaf] += 0.123
-    model = estimator_of(tree, rows)
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    if plausible:
-        points = points[((points >= low) & (points <= high)).all(axis=1)]
-    check_dense_grid(model, points, rows[:4], model.classes_, plausible=plausible)
-    if plausible:
-        for target in model.classes_:
-            one = found_or_none(model, rows[0], target)
-            assert one is None or (np.clip(one.point, low, high) == one.point).all()
-
-
 def rows_of_table():
     """Return all rows of a small table, without missing cells and with."""
     rows = product(range(4), ["p", "q", "r"], ["f", "m"], [0.0, 1.0, 2.0, np.nan])

@@ -21,7 +21,6 @@ def test_tables_and_pictures_add_up_the_terms_of_a_column(fitted):
     model, X, _ = fitted
     table = coefficient_table(model, ranges=True)
     named = fitted_of(model)
-    named = named.scores or named
     ax = plot_shapes(model, X)
     ax.figure.canvas.draw()
     node = int(table.node.iloc[0])

@@ -86,7 +86,7 @@ def test_importances_are_shown_from_the_largest_down(kind):
     ("kind", "leaves", "max_leaf_nodes", "title"),
     [
         (EvoTreeClassifier, "constant", 3, "share in lowering the impurity"),
-        (EvoTreeClassifier, "linear", 2, "share in what the model of the leaf says"),
+        (EvoTreeRegressor, "linear", 2, "share in what the model of the leaf says"),
         (EvoTreeRegressor, "linear", 6, "impurity and the models of leaves"),
         (EvoTreeRegressor, "constant", None, "share in nothing: no split"),
     ],
@@ -96,10 +96,9 @@ def test_the_title_of_importances_says_what_they_are_of(
 ):
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 3))
-    y = X[:, 0] * 3.0 if kind is EvoTreeClassifier else np.abs(X[:, 0]) + X[:, 1]
-    if max_leaf_nodes is None:
-        y = np.zeros(200)
-    y = y > random.normal(size=200) if kind is EvoTreeClassifier else y
+    targets = {None: np.zeros(200), 2: X[:, 1]}  # one leaf
+    y = targets.get(max_leaf_nodes, np.abs(X[:, 0]) + X[:, 1])
+    y = X[:, 0] > random.normal(size=200) if kind is EvoTreeClassifier else y
     model = brief(kind, leaves=leaves, max_leaf_nodes=max_leaf_nodes).fit(X, y)
     assert title in plot_importances(model).get_xlabel()
 
