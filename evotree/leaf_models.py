@@ -178,10 +178,11 @@ class OutputModels(NamedTuple):
             models.validate(n_nodes, n_features)
 
 
-class ClassModels(OutputModels):
-    """Logistic models of the leaves for classes: `each` is the score of a class.
+class ScoreModels(OutputModels):
+    """One score of all rows, to which each leaf adds its points: a tree on a score.
 
-    The class of the largest score is predicted, of equals the first; the probabilities of the
+    `each` is the score of a class. The coefficients of all nodes are the same, and count once;
+    intercepts are the points, those of the root being what the score alone has. The class of the largest score is predicted, of equals the first; the probabilities of the
     classes are the softmax of their scores, which are bounded by `LARGEST_SCORE` alone. Of two
     classes the first has the score 0, and the score of the second is its log-odds.
     """
@@ -202,15 +203,6 @@ class ClassModels(OutputModels):
         probabilities = softmax(self.scores(X, leaves), axis=1)
         # Far away from the training rows they would be 0, which no finite score means.
         return np.maximum(probabilities, np.finfo(np.float64).tiny)
-
-
-class ScoreModels(ClassModels):
-    """One score of all rows, to which each leaf adds its points: a tree on a score.
-
-    The coefficients of all leaves are the same, and count once; intercepts are the points.
-    """
-
-    __slots__ = ()
 
     @classmethod
     def of(cls, points: np.ndarray, coefficients: np.ndarray) -> Self:
@@ -243,7 +235,9 @@ class ScoreModels(ClassModels):
         """Number of coefficients other than 0, which all leaves share."""
         return int(np.count_nonzero(self.score))
 
-    def join(self, X: np.ndarray, shares: np.ndarray, all_shares: np.ndarray) -> np.ndarray:
+    def join(
+        self, X: np.ndarray, shares: np.ndarray, all_shares: np.ndarray
+    ) -> np.ndarray:
         """Return the probabilities of rows, in which the shares of a tree count half.
 
         `all_shares` are those of the root, with which its points are those of the score alone.
@@ -251,7 +245,9 @@ class ScoreModels(ClassModels):
         logs = np.log(np.maximum(shares, LEAST_SHARE))
         with np.errstate(over="ignore", invalid="ignore"):
             scores = X @ self.score.T + self.points[0]
-        scores = np.clip(np.nan_to_num(scores, nan=_LARGEST_ODDS), -_LARGEST_ODDS, _LARGEST_ODDS)
+        scores = np.clip(
+            np.nan_to_num(scores, nan=_LARGEST_ODDS), -_LARGEST_ODDS, _LARGEST_ODDS
+        )
         logs -= np.log(np.maximum(all_shares, LEAST_SHARE))
         return softmax(scores + HALF * logs, axis=1)
 
@@ -265,8 +261,7 @@ LEAST_SHARE = 1e-3
 _LARGEST_ODDS = 700.0  # whose exponential is finite
 
 LEAF_MODELS = {
-    kind.__name__: kind
-    for kind in (LeafModels, LogModels, OutputModels, ClassModels, ScoreModels)
+    kind.__name__: kind for kind in (LeafModels, LogModels, OutputModels, ScoreModels)
 }
 """The kinds of linear models in leaves."""
 

@@ -45,6 +45,7 @@ from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
 from evotree.operators.losses import (
     loss_moments,
     mean_and_error,
+    prediction_losses,
     row_losses,
     target_losses,
 )
@@ -541,7 +542,11 @@ class Table(NamedTuple):
         found = best
         for one in self.candidates:  # by rising complexity
             excess, error = self.gain(best, one)
-            if one.kind == kind and not one.is_scored and excess <= standard_errors * error:
+            if (
+                one.kind == kind
+                and not one.is_scored
+                and excess <= standard_errors * error
+            ):
                 found = one
         return found
 

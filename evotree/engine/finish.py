@@ -378,15 +378,15 @@ class Finisher:
             wide.tree(tree), tree.quality, tree.origin, tree.scores, sides
         )
 
-    def on_score(
-        self, wide: Widened, winner: Candidate, tree: FrontTree
-    ) -> FrontTree:
+    def on_score(self, wide: Widened, winner: Candidate, tree: FrontTree) -> FrontTree:
         """Return the tree on the score, or the score alone where it was chosen."""
         rows = wide.rows
         if winner.kind != SCORE and tree.n_leaves > 1:
             made = rounded_score(wide.on_score(tree), rows, self.precision)
             return FrontTree.of(made, scores_on(rows, made)[0], tree.origin)
         alone = wide.alone()
+        if alone is None:
+            return tree
         if isinstance(alone, ObliqueTree):
             made = rounded_score(alone, rows, self.precision)
             return FrontTree.of(made, scores_on(rows, made)[0], SCORE)

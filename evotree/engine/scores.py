@@ -77,7 +77,9 @@ class Score(NamedTuple):
         scores = columns_of(raw, self.features, self.bends) @ self.coefficients.T
         return with_first_class(scores + self.intercepts)
 
-    def joined(self, tree: ObliqueTree, sides: SoftSides | None, raw: np.ndarray) -> np.ndarray:
+    def joined(
+        self, tree: ObliqueTree, sides: SoftSides | None, raw: np.ndarray
+    ) -> np.ndarray:
         """Return the probabilities of the sum of this and a tree, both halved."""
         shares = class_probabilities(tree, sides, raw)
         logs = np.log(np.maximum(shares, LEAST_SHARE))
@@ -198,9 +200,13 @@ class _Terms:
     def gradient(self, y: np.ndarray) -> float:
         """Return the least penalty that leaves no term."""
         share = self.weight @ y
-        return float(np.abs(self.standardized @ (self.weight * (y - share))).max(initial=0.0))
+        return float(
+            np.abs(self.standardized @ (self.weight * (y - share))).max(initial=0.0)
+        )
 
-    def path(self, y: np.ndarray, penalties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def path(
+        self, y: np.ndarray, penalties: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients (n_penalties, n_terms) and intercepts, in raw units."""
         coefficients = np.zeros((len(penalties), len(self.features)))
         intercepts = np.zeros(len(penalties))
@@ -212,12 +218,18 @@ class _Terms:
 def _terms_of(rows: Dataset, share: np.ndarray) -> Iterator[tuple[int, Bend | None]]:
     """Yield features and their bends: columns of numbers have hinges at their octiles."""
     schema = rows.schema or Schema.of_features(rows.feature_names)
-    for j, (c, level) in enumerate(zip(schema.column_of.tolist(), schema.levels, strict=True)):
+    for j, (c, level) in enumerate(
+        zip(schema.column_of.tolist(), schema.levels, strict=True)
+    ):
         if isinstance(level, Bend):
             continue
         yield j, None
         column = schema[c]
-        if level is None and isinstance(column, NumericColumn) and column.holds != TRUTH:
+        if (
+            level is None
+            and isinstance(column, NumericColumn)
+            and column.holds != TRUTH
+        ):
             for bend in bends_of(rows.raw[:, j], share, OCTILES):
                 yield j, bend
 
@@ -245,7 +257,10 @@ def fit_score(rows: Dataset, end: float = math.inf) -> Score | None:
         folds = make_folds(rows, n_folds, make_streams(_SEED, 0, 2)[1])
     for fold in range(n_used):
         others, held_out = split_folds(rows, folds, fold)
-        if min(others.n_distinct, held_out.n_distinct) == 0 or time.perf_counter() >= end:
+        if (
+            min(others.n_distinct, held_out.n_distinct) == 0
+            or time.perf_counter() >= end
+        ):
             continue
         of_fold = _Terms(others)
         columns = columns_of(held_out.raw, of_fold.features, of_fold.bends)
@@ -254,7 +269,9 @@ def fit_score(rows: Dataset, end: float = math.inf) -> Score | None:
             if not 0.0 < y.mean() < 1.0:
                 continue
             coefficients, intercepts = of_fold.path(y, penalties[at])
-            share = np.clip(expit(columns @ coefficients.T + intercepts), LEAST, 1.0 - LEAST)
+            share = np.clip(
+                expit(columns @ coefficients.T + intercepts), LEAST, 1.0 - LEAST
+            )
             is_label = (held_out.y == label)[:, None]
             lost = -np.log(np.where(is_label, share, 1.0 - share))
             losses[at] += held_out.sample_weight @ lost
@@ -266,10 +283,10 @@ def fit_score(rows: Dataset, end: float = math.inf) -> Score | None:
         for at, y in enumerate(targets)
     ]
     coefficients = np.array([path[-1] for path, _ in scores])
-    used = coefficients.any(axis=0)
+    used = np.flatnonzero(coefficients.any(axis=0))
     return Score(
         terms.features[used],
-        tuple(bend for bend, is_used in zip(terms.bends, used, strict=True) if is_used),
+        tuple(terms.bends[j] for j in used.tolist()),
         coefficients[:, used],
         np.array([path[-1] for _, path in scores]),
     )
@@ -307,7 +324,9 @@ class Widened(NamedTuple):
         schema = replace(before, columns=tuple(columns))
         place = {
             pair: k
-            for k, pair in enumerate(zip(schema.column_of.tolist(), schema.levels, strict=True))
+            for k, pair in enumerate(
+                zip(schema.column_of.tolist(), schema.levels, strict=True)
+            )
         }
         pairs = list(zip(before.column_of.tolist(), before.levels, strict=True))
         old = np.array([place[pair] for pair in pairs])
@@ -337,7 +356,7 @@ class Widened(NamedTuple):
         points = points_of(tree) + HALF * self.intercepts
         return tree.with_models(ScoreModels.of(points, HALF * self.coefficients))
 
-    def alone(self) -> ObliqueTree | SoftTree:
+    def alone(self) -> ObliqueTree | SoftTree | None:
         """Return the score alone: a split for two classes, else a linear machine in one leaf."""
         if len(self.score.coefficients) == 1:
             rows = self.rows
@@ -356,7 +375,9 @@ def points_of(tree: ObliqueTree) -> np.ndarray:
     weight = tree.known_samples[:, None]
     shares = (tree.values * weight + tree.values[0]) / (weight + 1.0)
     points = HALF * np.log(np.maximum(shares, LEAST_SHARE))
-    first = points[:, :1] if points.shape[1] == 2 else points.mean(axis=1, keepdims=True)
+    first = (
+        points[:, :1] if points.shape[1] == 2 else points.mean(axis=1, keepdims=True)
+    )
     return points - first
 
 
