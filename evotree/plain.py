@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from evotree.fitted import TrainingRows
-from evotree.leaf_models import ScoreModels, LeafModels, LogModels, OutputModels
+from evotree.leaf_models import LeafModels, LogModels, OutputModels, ScoreModels
 from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4

@@ -65,6 +65,9 @@ STANDARD_ERRORS = 0.5
 EVOLVING_ERRORS = 2.0
 """By which the loss of the trees that evolution begins with may be above that of the best."""
 
+SCORED_ERRORS = 1.5
+"""By which the loss of a tree on a score may be above that of the best tree alone."""
+
 LARGE, LARGE_ERRORS = 60, 2.0
 """Complexity above which the loss has to be lower by so many standard errors."""
 
@@ -636,17 +639,22 @@ def verdict_of(
 
 
 def on_score(table: Table, winner: Candidate) -> Candidate:
-    """Return a score, or a tree on a score, where it takes the place of a tree."""
+    """Return a tree on a score, or a score alone, unless a tree alone is better.
+
+    A score says what columns add by themselves, a tree what they do together: of few rows, which
+    hardly tell, both are the better guess.
+    """
     if not table.has(SCORE):
         return winner
+    best = Candidate(SCORE)
     kind = EVOLVED if table.has(EVOLVED) else TREE
-    scored = [table.candidates[table.candidates.index(Candidate(SCORE))]]
     if any(one.is_scored and one.kind == kind for one in table.candidates):
-        scored.append(table.simplest(STANDARD_ERRORS, kind, is_scored=True))
-    for one in scored:
-        if table.prefers(one, winner):
-            winner = one
-    return winner
+        both = table.simplest(STANDARD_ERRORS, kind, is_scored=True)
+        gain, error = table.gain(best, both)
+        if gain <= STANDARD_ERRORS * error:
+            best = both
+    gain, error = table.gain(best, winner)
+    return best if gain >= -SCORED_ERRORS * error else winner
 
 
 def beside_plain(

@@ -38,8 +38,8 @@ from evotree.tree import ObliqueTree, SoftSides
 OCTILES = tuple(k / 8 for k in range(1, 8))
 """Quantiles of the rows at which hinges have their knots."""
 
-PENALTIES = tuple(np.geomspace(1.0, 0.01, 11).tolist())
-"""Shares of the least penalty that leaves no term."""
+PENALTIES = tuple(np.geomspace(1.0, 0.01, 11)[1:].tolist())
+"""Shares of the least penalty that leaves no term; so a score has one, however shrunk."""
 
 MOST_ROWS = 20_000
 """A score is fitted to no more rows than this, divided by the number of scores."""
