@@ -182,9 +182,10 @@ class ScoreModels(OutputModels):
     """One score of all rows, to which each leaf adds its points: a tree on a score.
 
     `each` is the score of a class. The coefficients of all nodes are the same, and count once;
-    intercepts are the points, those of the root being what the score alone has. The class of the largest score is predicted, of equals the first; the probabilities of the
-    classes are the softmax of their scores, which are bounded by `LARGEST_SCORE` alone. Of two
-    classes the first has the score 0, and the score of the second is its log-odds.
+    intercepts are the points, those of the root being what the score alone has. The class of the
+    largest score is predicted, of equals the first; the probabilities of the classes are the
+    softmax of their scores, which are bounded by `LARGEST_SCORE` alone. Of two classes the first
+    has the score 0, and the score of the second is its log-odds.
     """
 
     __slots__ = ()

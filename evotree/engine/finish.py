@@ -318,16 +318,16 @@ class Finisher:
     ) -> tuple[FrontTree, list[FrontTree]]:
         """Return the best tree where leaves have log-linear models, and all that have them."""
         assert winner.strength is not None
-        one_leaf = self._with_models(one_leaf(self.rows), winner.strength, LINEAR)
+        leaf = self._with_models(one_leaf(self.rows), winner.strength, LINEAR)
         made = {
             id(tree): self._with_models(tree, winner.strength, tree.origin)
             for tree in members
             if tree.n_leaves > 1 and not is_too_large(tree)
         }
         # Where the best tree is too large, the most complex that is not takes its place.
-        largest = max(made.values(), key=lambda tree: tree.complexity, default=one_leaf)
-        chosen = one_leaf if winner.at is None else made.get(id(best), largest)
-        return chosen, [one_leaf, *made.values()]
+        largest = max(made.values(), key=lambda tree: tree.complexity, default=leaf)
+        chosen = leaf if winner.at is None else made.get(id(best), largest)
+        return chosen, [leaf, *made.values()]
 
     def _with_models(
         self, tree: ObliqueTree, strength: Strength, origin: str
