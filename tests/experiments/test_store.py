@@ -26,10 +26,9 @@ DEFINITION = {
     "seeds": [0],
     "methods": {"CART": {"depth": 3}},
     "metrics": {"accuracy": True},
-    "protocol": {"n_folds": 5, "official": False},
+    "protocol": {"n_folds": 5},
     "shown": [],
-    "data": {"iris": {"rows": 150}},
-    "sources": {"iris": "iris.csv"},
+    "data": {"iris": {"source": "iris.csv", "rows": 150}},
 }
 
 
@@ -86,7 +85,6 @@ def test_a_metric_may_be_dropped_and_taken_again_without_new_fits(tmp_path):
     store = Store(tmp_path, (*COLUMNS, "roc_auc"), DEFINITION | both)
     store.add(row(0, accuracy=0.5, roc_auc=0.75))
     assert Store(tmp_path, COLUMNS, DEFINITION).done()
-    assert [*read_definition(tmp_path)["metrics"]] == ["accuracy"]
     Store(tmp_path, (*COLUMNS, "roc_auc"), DEFINITION | both)
     assert [*read_definition(tmp_path)["metrics"]] == ["accuracy", "roc_auc"]
     assert read_runs(tmp_path)["roc_auc"].tolist() == [0.75]
