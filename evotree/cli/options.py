@@ -6,11 +6,9 @@ parameters of the estimators and of `Evolution`.
 
 import argparse
 import ast
-import difflib
-import math
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,25 +51,18 @@ def value_of(path: str, given: list[Any]) -> Any:
     return dict(given) if n_pairs else given if len(given) > 1 else given[0]
 
 
-def processes(text: str) -> int:
-    """Convert a number of processes for argparse."""
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return int(text)
+def within(kind: type, low: float, high: float) -> Callable[[str], Any]:
+    """Return what converts a number of a range for argparse."""
 
+    def number(text: str) -> Any:
+        value = kind(text)
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number from {low:g} to {high:g}"
+            )
+        return value
 
-def seconds(text: str) -> float:
-    """Convert a duration for argparse."""
-    if not 0.0 < float(text) < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return float(text)
-
-
-def share(text: str) -> float:
-    """Convert a share of the rows for argparse."""
-    if not 0.0 <= float(text) < 1.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share below 1")
-    return float(text)
+    return number
 
 
 class Input(str):
@@ -107,13 +98,6 @@ def check_paths(given: Mapping[str, Any]) -> None:
             raise ValueError(
                 f"--{name} {path} is the file of {other}: allowed is another one"
             )
-
-
-def near(name: str, names: Collection[str]) -> str:
-    """Return what a name that is none of some was probably meant to be, as a question."""
-    found = difflib.get_close_matches(name, names, 1)
-    folded = [one for one in names if one.casefold() == name.casefold()]
-    return "".join(f" (did you mean {one!r}?)" for one in (folded or found)[:1])
 
 
 # ---- options -------------------------------------------------------------------------------------
@@ -210,7 +194,9 @@ LOG = option(
     metavar="FILE",
     type=writable,
 )
-_PROCESSES = option("--n-jobs", "processes (1)", metavar="N", type=processes, default=1)
+_PROCESSES = option(
+    "--n-jobs", "processes (1)", metavar="N", type=within(int, 1, 1024), default=1
+)
 _MODEL = option("model", "a model file", metavar="MODEL.json", type=Input)
 
 _READ = option(
@@ -224,12 +210,6 @@ _READ = option(
     default=[],
 )
 _DATA = option("data", _TABLE, metavar="DATA", type=Input)
-
-# What it takes beside the target to say how well a model predicts.
-_MEASURED = (
-    option("--event", "as in the fit, to measure a model of times", metavar="COLUMN"),
-    option("--exposure", "as in the fit, to measure rates", metavar="COLUMN"),
-)
 
 _ROWS = (
     _DATA,
@@ -285,7 +265,7 @@ _FIT = (
         "--test-size",
         "share of the rows to hold out and test on, such as 0.2 (none)",
         metavar="SHARE",
-        type=share,
+        type=within(float, 0.0, 0.999),
         default=0.0,
     ),
     option(
@@ -356,7 +336,6 @@ COMMANDS = {
                 type=Input,
             ),
             option("--out", "(standard output)", metavar="FILE.csv", type=writable),
-            *_MEASURED,
             option(
                 "--proba",
                 "write the shares of all classes, a column each",
@@ -413,7 +392,6 @@ COMMANDS = {
                 metavar="DATA",
                 type=Input,
             ),
-            *_MEASURED,
             option(
                 "--out",
                 "the page to write",
@@ -483,7 +461,7 @@ COMMANDS = {
                         "--time-limit",
                         "seconds that a fit may take",
                         metavar="S",
-                        type=seconds,
+                        type=within(float, 1e-3, 1e9),
                     ),
                     option(
                         "--retry",
