@@ -33,7 +33,7 @@ from evotree.model_file import (
 from evotree.schema import text_of
 from evotree.survival import Times, concordance
 from evotree.survival.estimator import EvoTreeSurvival
-from evotree.tables.columns import numbers_of, positions_of, reading
+from evotree.tables.columns import numbers_of, positions_of
 
 ESTIMATORS = {
     "classification": EvoTreeClassifier,
@@ -57,7 +57,6 @@ def fit(args: argparse.Namespace) -> None:
     rows, test = tables.read_training_rows(args), None
     if args.test_size:
         rows, test = tables.hold_out(rows, args.test_size, args.random_state)
-    rows = rows._replace(X=tables.without_constant_columns(rows.X))
     is_category = [not is_numeric_dtype(dtype) for dtype in rows.X.dtypes]
     estimator = ESTIMATORS[rows.task](categorical_features=is_category)
     parameters = _parameters_of_rows(parameters, args, rows)
@@ -111,26 +110,22 @@ def _parameters_of_rows(
     """Return parameters with those that speak of columns, of classes or of what these cost."""
     parameters = dict(parameters)
     classes = np.unique(rows.y) if rows.task == "classification" else np.array([])
-    if isinstance(signs := parameters.get("monotonic_cst"), dict):
-        kept = {name: sign for name, sign in signs.items() if name in rows.X}
-        parameters["monotonic_cst"] = kept
-    if isinstance(weights := parameters.get("class_weight"), dict) and classes.size:
-        places = positions_of(classes.tolist(), [*weights])
-        for (name, weight), place in zip(weights.items(), places, strict=True):
-            if place < 0 or not isinstance(weight, int | float):
+    label_of = {text_of(label): label for label in classes.tolist()}
+    if isinstance(weights := parameters.get("class_weight"), dict) and label_of:
+        for name, weight in weights.items():
+            if name not in label_of or not isinstance(weight, int | float):
                 raise ValueError(
                     f"--class-weight {name}={weight}: allowed are numbers for the classes "
-                    f"{', '.join(map(text_of, classes))}"
+                    f"{', '.join(label_of)}"
                 )
-        labels = classes[places].tolist()
-        parameters["class_weight"] = dict(zip(labels, weights.values(), strict=True))
+        parameters["class_weight"] = {label_of[one]: weights[one] for one in weights}
     if args.cost_matrix:
-        if not classes.size:
+        if not label_of:
             raise ValueError(f"--cost-matrix is not for {rows.task}, but for classes")
-        table = tables.read(args.cost_matrix, args)
-        read = reading([text_of(label) for label in classes.tolist()])
-        costs = table.set_index(table.columns[0]).apply(numbers_of)
-        costs = costs.rename(index=lambda label: read(text_of(label)), columns=read)
+        costs = tables.read(args.cost_matrix, args)
+        costs = costs.set_index(costs.columns[0]).apply(numbers_of)
+        costs.index = [label_of.get(text_of(one), one) for one in costs.index]
+        costs.columns = [label_of.get(one, one) for one in costs.columns]
         with _naming("--cost-matrix"):
             parameters["objective"] = Cost(check_costs(costs, classes))
     return parameters

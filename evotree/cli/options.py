@@ -105,20 +105,13 @@ def check_paths(given: Mapping[str, Any]) -> None:
 Option = tuple[str, Mapping[str, Any]]
 
 
-class Section(NamedTuple):
-    """Options under a title of their own; without one, only one of them may be given."""
-
-    title: str | None
-    options: tuple[Option, ...]
-
-
 class Command(NamedTuple):
     """A command: the function that it runs, what its help says, and its options or commands."""
 
     run: str | None
     about: str
     examples: tuple[str, ...]
-    options: tuple[Option | Section, ...] = ()
+    options: tuple[Option, ...] = ()
     commands: Mapping[str, Any] = {}
     defaults: Mapping[str, Any] = {}
 
@@ -148,7 +141,7 @@ def search_parameters() -> Iterator[tuple[type, str, list[Any]]]:
                 yield kind, f"{group}{name}", kinds
 
 
-def search_options() -> tuple[Section, ...]:
+def search_options() -> tuple[Option, ...]:
     """Return the options of a search, of which the code of their parameters says all."""
     options = []
     for kind, path, allowed in search_parameters():
@@ -161,8 +154,7 @@ def search_options() -> tuple[Section, ...]:
         settings |= {"dest": path, "default": argparse.SUPPRESS}
         about = _about_parameter(kind, name)
         options.append(option(f"--{name.replace('_', '-')}", about, **settings))
-    title = "parameters of the search (none is None of Python; random_state is 0 here)"
-    return (Section(title, tuple(options)),)
+    return tuple(options)
 
 
 def _about_parameter(kind: type, name: str) -> str:
@@ -225,22 +217,17 @@ _ROWS = (
         "--keep", "keep columns that look like numbers of rows, which are left out"
     ),
     _columns("--categorical", "take columns for categories; columns of text are"),
-    Section(
-        None,
-        (
-            option(
-                "--group",
-                "a column of what rows belong to, such as a patient: test rows, and all rows "
-                "held out, are of whole groups",
-                metavar="COLUMN",
-            ),
-            option(
-                "--time",
-                "a column of numbers or dates: test rows, and all rows held out, are later than "
-                "those trained on",
-                metavar="COLUMN",
-            ),
-        ),
+    option(
+        "--group",
+        "a column of what rows belong to, such as a patient: test rows, and all rows "
+        "held out, are of whole groups",
+        metavar="COLUMN",
+    ),
+    option(
+        "--time",
+        "a column of numbers or dates: test rows, and all rows held out, are later than "
+        "those trained on",
+        metavar="COLUMN",
     ),
     _READ,
 )
@@ -493,16 +480,10 @@ COMMANDS = {
 # ---- parsers -------------------------------------------------------------------------------------
 
 
-def add_options(parser: Any, options: tuple[Option | Section, ...]) -> None:
+def add_options(parser: Any, options: tuple[Option, ...]) -> None:
     """Add options to a parser or to a group of one."""
-    for one in options:
-        if isinstance(one, Section):
-            titled = parser.add_argument_group
-            alone = parser.add_mutually_exclusive_group
-            add_options(titled(one.title) if one.title else alone(), one.options)
-        else:
-            name, settings = one
-            parser.add_argument(name, **settings)
+    for name, settings in options:
+        parser.add_argument(name, **settings)
 
 
 def add_commands(parser: Any, commands: Mapping[str, Command]) -> Any:

@@ -97,6 +97,8 @@ def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.Data
 
 def read_training_rows(args: argparse.Namespace) -> TableRows:
     """Read the rows of a table to learn from."""
+    if args.group and args.time:
+        raise ValueError("--time is not allowed with --group: it holds rows out, too")
     codes = {args.target, *args.categorical, *filter(None, [args.group])}
     return training_rows(read(args.data, args, texts=codes), args)
 
@@ -313,16 +315,6 @@ def check_features(X: pd.DataFrame) -> None:
                 f"{len(column)} rows: these are no categories; leave it out by --drop "
                 f"{shlex.quote(name)}"
             )
-
-
-def without_constant_columns(X: pd.DataFrame) -> pd.DataFrame:
-    """Return features without columns of one value, which no tree can use; these are said."""
-    constant = [name for name in X if X[name].nunique(dropna=False) <= 1]
-    if len(constant) == X.shape[1]:
-        raise ValueError("every column but the target has the same value in all rows")
-    if constant:
-        say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
-    return X.drop(columns=constant)
 
 
 def hold_out(
