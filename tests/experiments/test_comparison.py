@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evotree.experiments.comparison import (
-    adjust_by_holm,
     complete_datasets,
     done_runs,
     mean_table,
@@ -92,14 +91,6 @@ def test_equal_differences_and_single_pairs():
     assert tests.verdict.tolist() == [""] and tests.adjusted.isna().all()
     single = paired_t_test([0.75], [0.5], 0.5)
     assert single[:2] == (1, 0.25) and all(map(math.isnan, single[2:]))
-
-
-@pytest.mark.parametrize("n", [0, 1, 5])
-def test_holm_is_its_procedure_and_leaves_gaps_out(n):
-    p_values = np.random.default_rng(n).random(n) ** 3
-    with_gap = np.insert(p_values, n // 2, math.nan)
-    expected = np.insert(naive_holm(p_values), n // 2, math.nan)
-    np.testing.assert_allclose(adjust_by_holm(with_gap), expected)
 
 
 def test_each_method_is_a_family_over_the_data_sets():

@@ -80,16 +80,6 @@ def test_a_folder_holds_one_experiment(tmp_path):
     assert read_definition(tmp_path).items() >= DEFINITION.items()
 
 
-def test_a_metric_may_be_dropped_and_taken_again_without_new_fits(tmp_path):
-    both = {"metrics": {"accuracy": True, "roc_auc": True}}
-    store = Store(tmp_path, (*COLUMNS, "roc_auc"), DEFINITION | both)
-    store.add(row(0, accuracy=0.5, roc_auc=0.75))
-    assert Store(tmp_path, COLUMNS, DEFINITION).done()
-    Store(tmp_path, (*COLUMNS, "roc_auc"), DEFINITION | both)
-    assert [*read_definition(tmp_path)["metrics"]] == ["accuracy", "roc_auc"]
-    assert read_runs(tmp_path)["roc_auc"].tolist() == [0.75]
-
-
 definitions = st.fixed_dictionaries(
     {
         "name": st.sampled_from("ab"),
