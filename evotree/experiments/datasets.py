@@ -106,16 +106,13 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
         raise ValueError(
             f"data_home must be the folder of the data set {name!r}, which is not {_BUNDLED}..."
         )
-    folder = Path(data_home)
-    files = [name + ending for ending in ENDINGS]
-    if name.endswith(ENDINGS):
-        files = [name]
-    present = sorted(
-        path.name for path in folder.iterdir() if path.name.endswith(ENDINGS)
-    )
-    if found := [file for file in files if file in present]:
-        return folder / found[0]
+    files = [name] if name.endswith(ENDINGS) else [name + end for end in ENDINGS]
+    for file in files:
+        if (path := Path(data_home, file)).is_file():
+            return path
+    names = sorted(one.name for one in Path(data_home).iterdir())
+    present = [one for one in names if one.endswith(ENDINGS)]
     raise FileNotFoundError(
-        f"data set {name!r} is not in {str(folder)!r}: looked for {', '.join(files)}; there are "
+        f"data set {name!r} is not in {str(data_home)!r}: looked for {', '.join(files)}; there are "
         f"{', '.join(present) or 'no data sets'}; {_BUNDLED}... comes with scikit-learn"
     )

@@ -8,7 +8,6 @@ parameter ``estimator``. What is wrong is a ValueError that begins with its plac
 """
 
 import importlib
-import pickle
 import re
 import reprlib
 import sys
@@ -185,12 +184,6 @@ class Experiment:
                     f"methods[{abbreviate(name)}]={abbreviate(method)}: allowed are "
                     "classifiers and regressors of scikit-learn's interface."
                 )
-            try:
-                pickle.dumps(method)
-            except Exception as error:
-                raise ValueError(
-                    f"methods[{name!r}]={method!r} cannot be sent to a worker: {error}"
-                ) from error
 
     def tasks(self) -> list[Task]:
         """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
