@@ -17,7 +17,6 @@ import pandas as pd
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
-from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import (
     KEY,
     Parts,
@@ -31,6 +30,7 @@ from evotree.experiments.store import Store
 from experiments import suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.probabilities import LEAST
+from experiments.problems import PROBLEMS, make_problem
 from experiments.rows import fill, read_rows, write_rows
 from experiments.suites import OFFICIAL
 from experiments.tables import LOSS_TIE, MISSING, TIE

@@ -18,13 +18,13 @@ from evotree import (
     keep_best_trees,
     to_frame,
 )
-from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.plotting import (
     plot_decision_regions,
     plot_evolution,
     plot_learning_curve,
     plot_tree,
 )
+from experiments.problems import PROBLEMS, make_problem
 
 # As in the paper, trees on dipoles are the first ones, and nothing refines them. Mutation is more
 # likely than by default, and the best of parents and offspring live on.

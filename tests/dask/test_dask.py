@@ -9,14 +9,14 @@ import pytest
 from evotree import Cost, EvoTreeClassifier, EvoTreeRegressor, ObliqueTreeClassifier
 from evotree.dataset import Dataset
 from evotree.estimators.base import leaf_deviations
-from evotree.experiments.problems import make_problem
 from tests.quick_models import BRIEF, evolved
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 partitions = pytest.importorskip("evotree.dask")
 
-X, Y = make_problem("chessboard2", n_samples=2000, random_state=0)
+X = np.random.default_rng(0).random((2000, 2))
+Y = ((X.sum(axis=1) > 1) != (X[:, 0] > X[:, 1])).astype(int)
 N_ROWS = 300
 WEIGHT = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
 TARGETS = X[:, 0] ** 2 + np.sin(9.0 * X[:, 1])
