@@ -1,9 +1,8 @@
-"""Readers of tables: CSV, NumPy's arrays, ARFF and the format of LIBSVM."""
+"""Readers of tables: CSV, Parquet, ARFF and the format of LIBSVM."""
 
 import bz2
 import gzip
 import io
-import os
 import sys
 from pathlib import Path
 
@@ -28,20 +27,13 @@ def read(folder, name, content, **options):
     return read_table(folder / name, **options)
 
 
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.arff.gz", "t.svm.bz2", "t.npz"])
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.arff.gz", "t.svm.bz2"])
 def test_what_is_far_larger_than_its_file_is_refused(tmp_path, name, monkeypatch):
     monkeypatch.setattr(readers, "_ALWAYS_READ_BYTES", 2**20)
-    if name == "t.npz":
-        np.savez_compressed(
-            tmp_path / name, data=np.zeros((2**17, 2)), target=np.zeros(2**17)
-        )
-        content = (tmp_path / name).read_bytes()
-    else:
-        content = b"0\n" * 2**20
     with pytest.raises(
         ValueError, match=rf"{name} .* holds more than 1048576 bytes, and more"
     ):
-        read(tmp_path, name, content)
+        read(tmp_path, name, b"0\n" * 2**20)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "table"])
@@ -194,36 +186,6 @@ def test_parquet(tmp_path, monkeypatch):
         read_table(tmp_path / "t.parquet")
 
 
-def saved(**arrays):
-    np.savez_compressed(file := io.BytesIO(), **arrays)
-    return file.getvalue()
-
-
-def test_npz(tmp_path):
-    pixels = np.arange(12, dtype=np.uint8).reshape(4, 3)
-    table = read(
-        tmp_path,
-        "digits.npz",
-        saved(data=pixels, target=np.array(["a", "b", "a", "c"])),
-    )
-    assert list(table) == ["x1", "x2", "x3", "target"]
-    np.testing.assert_array_equal(table.iloc[:, :3].to_numpy(), pixels)
-    assert table["x1"].dtype == np.uint8
-    assert table["target"].tolist() == ["a", "b", "a", "c"]
-
-
-def test_a_pickle_in_a_file_is_not_opened(tmp_path):
-    class Bomb:
-        def __reduce__(self):
-            return os.mkdir, (str(tmp_path / "exploded"),)
-
-    objects = np.array([[Bomb()]], dtype=object)
-    for content in (saved(data=objects, target=objects[0]), objects.dumps()):
-        with pytest.raises(ValueError, match=r"toy\.npz cannot be read"):
-            read(tmp_path, "toy.npz", content)
-    assert not (tmp_path / "exploded").exists()
-
-
 ARFF = """% about
 @relation 'a b'
 @ATTRIBUTE age INTEGER
@@ -272,8 +234,6 @@ def test_libsvm(tmp_path, name):
     np.testing.assert_array_equal(table.to_numpy(), np.column_stack([X, y]))
 
 
-BEYOND_UNICODE = np.array(["a", "b"])
-BEYOND_UNICODE.view(np.uint32)[0] = 0x110000
 BAD = {
     "csv": {
         "": "No columns",
@@ -286,15 +246,6 @@ BAD = {
         'a,b\n"1,2\n': "2 columns",
     },
     "csv.gz": {gzip.compress(np.random.default_rng(0).bytes(999))[:500]: "ended"},
-    "npz": {
-        b"PK\x03\x04 broken": "",
-        "": "",
-        saved(data=np.zeros((2, 2))): "target",
-        saved(data=np.zeros((3, 2, 2)), target=np.zeros(3)): "",
-        saved(data=np.zeros((3, 2)), target=np.zeros(2)): "not match length",
-        saved(data=np.zeros((0, 2)), target=np.zeros(0)): "no data rows",
-        saved(data=np.zeros((2, 2)), target=BEYOND_UNICODE): "",
-    },
     "arff": {
         "a,b\n1,2\n": "",
         ARFF[: ARFF.index("2.5")]: "no data rows",
