@@ -1,25 +1,23 @@
-"""C4.5 against its program, and CO2 against a naive twin."""
+"""C4.5 against its program, and CO2 against its formulas."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris
 
 from evotree.experiments.experiment import tree_sizes
 from evotree.operators.splitters.base import Axis, scale_rows
-from evotree.rng import below
 from experiments.methods.c45 import C45, added_errors
 from experiments.methods.co2 import (
     CO2,
-    MOMENTUM,
     bound_gradient,
     grown_by_co2,
     lower_bound,
 )
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of
-from tests.studies import naive_co2
 
 
 def test_the_tree_of_c45_is_that_of_the_program_for_iris():
@@ -68,53 +66,57 @@ def stumps(draw):
     return scaled, theta, size * rng.standard_normal((2, scaled.totals.size))
 
 
-def bound_of(scaled, theta, leaves, batch):
+def log_loss(leaf, k):
+    """Return the log loss of class k under the softmax of a leaf."""
+    return float(np.logaddexp.reduce(leaf) - leaf[k])
+
+
+def upper_bound(theta, leaves, rows, codes, shares):
+    """Return the mean of the bound of CO2, row by row, and that of the loss below it."""
+    bounds, losses = [], []
+    for x, k in zip(rows, codes, strict=True):
+        s = float(x @ theta)
+        each = [log_loss(leaf, k) for leaf in leaves]
+        bounds.append(max(each[0] - s, each[1] + s) - abs(s))
+        losses.append(each[int(s > 0.0)])
+    return np.average(bounds, weights=shares), np.average(losses, weights=shares)
+
+
+@settings(max_examples=50)
+@given(stumps(), st.data())
+def test_bound_and_gradient_of_co2_are_those_of_its_formula(case, data):
+    scaled, theta, leaves = case
+    places = st.lists(st.integers(0, len(scaled.rows) - 1), min_size=1)
+    batch = np.array(data.draw(places))
     grad, leaf_grad = np.empty_like(theta), np.empty_like(leaves)
     rows = scaled.rows, scaled.codes, scaled.shares
     value = bound_gradient(
         *rows, batch.astype(np.int32), theta, leaves, grad, leaf_grad
     )
-    return value, grad, leaf_grad
+    arrays = [part[batch] for part in rows]
+    bound, loss = upper_bound(theta, leaves, *arrays)
+    assert value == pytest.approx(bound) and value >= loss - 1e-9
 
+    def bound_at(point):
+        moved = point[: len(theta)], point[len(theta) :].reshape(leaves.shape)
+        return upper_bound(*moved, *arrays)[0]
 
-@settings(max_examples=50)
-@given(stumps(), st.data())
-def test_bound_and_gradient_of_co2_are_those_of_its_twin(case, data):
-    scaled, theta, leaves = case
-    places = st.lists(st.integers(0, len(scaled.rows) - 1), min_size=1)
-    batch = np.array(data.draw(places))
-    value, grad, leaf_grad = bound_of(scaled, theta, leaves, batch)
-    arrays = (scaled.rows[batch], scaled.codes[batch], scaled.shares[batch])
-    assert value == pytest.approx(naive_co2.upper_bound(theta, leaves, *arrays))
-    assert value >= naive_co2.stump_loss(theta, leaves, *arrays) - 1e-9
-    expected, expected_leaves = naive_co2.bound_gradient(theta, leaves, *arrays)
-    np.testing.assert_allclose(grad, expected, atol=1e-9)
-    np.testing.assert_allclose(leaf_grad, expected_leaves, atol=1e-9)
+    expected = approx_fprime(np.concatenate([theta, leaves.ravel()]), bound_at, 1e-7)
+    slope = np.concatenate([grad, leaf_grad.ravel()])
+    np.testing.assert_allclose(slope, expected, atol=1e-4)
 
 
 @settings(max_examples=15)
 @given(stumps(), seeds, st.integers(1, 40), st.sampled_from((0.5, 4.0)))
-def test_the_descent_of_co2_is_that_of_its_twin(case, seed, batch_size, nu):
+def test_the_descent_of_co2_lowers_the_bound_within_its_ball(
+    case, seed, batch_size, nu
+):
     scaled, theta, leaves = case
-    n = len(scaled.rows)
-    size = min(batch_size, n)
-    n_batches = -(-n // size)
-    random, order, batches = stream_of(seed), np.arange(n), []
-    for step in range(max(2 * n_batches, 100)):
-        k = step % n_batches
-        if k == 0:
-            for i in range(n - 1, 0, -1):
-                j = below(random, i + 1)
-                order[i], order[j] = order[j], order[i]
-        batches.append(order[k * size : (k + 1) * size].copy())
-    arrays = (scaled.rows, scaled.codes, scaled.shares)
-    # A row of two equal bounds would follow rounding: few steps stay comparable.
-    expected, expected_leaves = naive_co2.descend_bound(
-        theta, leaves, *arrays, batches, nu, 0.01, MOMENTUM
-    )
-    lower_bound(scaled, theta, leaves, nu, 0.01, batch_size, 2, stream_of(seed))
-    np.testing.assert_allclose(theta, expected, atol=1e-6)
-    np.testing.assert_allclose(leaves, expected_leaves, atol=1e-6)
+    rows = scaled.rows, scaled.codes, scaled.shares
+    theta *= min(1.0, np.sqrt(nu / (theta @ theta)))
+    before, _ = upper_bound(theta, leaves, *rows)
+    lower_bound(scaled, theta, leaves, nu, 1e-4, batch_size, 2, stream_of(seed))
+    assert upper_bound(theta, leaves, *rows)[0] <= before + 1e-3
     assert theta @ theta <= nu * (1.0 + 1e-12)
 
 
