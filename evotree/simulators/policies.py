@@ -221,7 +221,6 @@ def evolve_policy(
     *,
     actions: Sequence[Any] | None = None,
     n_episodes: int = 8,
-    racing: bool = True,
     n_points: int = 1000,
     teacher: Callable[[list[float]], Any] | None = None,
     feature_names: Sequence[str] | None = None,
@@ -245,7 +244,7 @@ def evolve_policy(
         What leaves choose from, at least 2; by default all actions of a ``Discrete`` space. Of a
         bounded ``Box`` of one number leaves answer the number. Other spaces need a list, such as
         some vectors of a ``Box``, or the combinations of a ``MultiDiscrete``.
-    n_episodes, racing : int, and bool
+    n_episodes : int, default=8
         As for `evotree.ScoredProblem`.
     n_points : int, default=1000
         Number of points that random actions lead to.
@@ -298,7 +297,6 @@ def evolve_policy(
         actions=bounds if choices is None else len(choices),
         observations=pd.DataFrame(points, columns=names),
         n_episodes=n_episodes,
-        racing=racing,
     )
     result = search_scores(problem, config, executor)
     return Policy(result.tree, made, choices, names, labels, result)

@@ -34,8 +34,6 @@ from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
 from tests.runs import assert_same_run
 
-BOX = [-1.0, -1.0], [1.0, 1.0]
-
 
 def points_of(seed, n=60):
     return np.random.default_rng(seed).uniform(-1.0, 1.0, (n, 2))
@@ -54,11 +52,8 @@ def closeness(tree, seed):
     )
 
 
-def agreement_and_depth(tree, seed):
-    return agreement(tree, seed), -float(tree.depth)
-
-
-NOISY = ScoredProblem(score=agreement, actions=["no", "yes"], box=BOX, n_episodes=8)
+POINTS = points_of(0, 512)
+NOISY = ScoredProblem(agreement, ["no", "yes"], POINTS, n_episodes=8)
 SMALL = replace(DEFAULT, population_size=24)
 BRIEF = SearchConfig(max_generations=25, random_state=0, evolution=SMALL)
 
@@ -139,7 +134,7 @@ def test_islands_in_processes_are_those_of_this_one():
 def test_every_kind_of_leaf_goes_on_as_if_it_had_not_stopped(
     score, actions, leaves, n_islands, tmp_path
 ):
-    problem = ScoredProblem(score=score, actions=actions, box=BOX, n_episodes=2)
+    problem = ScoredProblem(score, actions, POINTS, n_episodes=2)
     evolution = replace(SMALL, islands=Islands(n_islands, every=3))
     config = replace(BRIEF, leaves=leaves, max_generations=6, evolution=evolution)
     whole = search_scores(problem, config)
@@ -156,16 +151,14 @@ def test_every_kind_of_leaf_goes_on_as_if_it_had_not_stopped(
         assert not one.thresholds[one.is_leaf].any()
 
 
-def test_racing_spares_episodes_of_the_worst(found):
-    whole = search_scores(replace(NOISY, racing=False), BRIEF)
-    assert found.n_scores < 0.7 * whole.n_scores
+def test_racing_spares_episodes_of_the_worst():
     dataset = NOISY.dataset(BRIEF, 0)
     breeder, scorer = Breeder(dataset, [], 2), Scorer(NOISY, dataset, BRIEF, 0)
     scores = scorer.race(list(map(breeder.first, make_streams(0, 0, 24))), 7, 8)
     assert Counter(map(len, scores)) == {2: 12, 4: 6, 8: 6}
     for few in (2, 4):
-        out = [one.mean() for one in scores if len(one) == few]
-        assert max(out) <= min(one[:few].mean() for one in scores if len(one) > few)
+        out = [np.mean(one) for one in scores if len(one) == few]
+        assert max(out) <= min(np.mean(one[:few]) for one in scores if len(one) > few)
 
 
 def test_scores_without_chance_are_asked_once():
@@ -177,7 +170,7 @@ def test_scores_without_chance_are_asked_once():
         )
         return agreement(tree, 0)
 
-    result = search_scores(ScoredProblem(score=exact, actions=2, box=BOX), BRIEF)
+    result = search_scores(ScoredProblem(exact, 2, POINTS), BRIEF)
     assert len(asked) == result.n_scores == sum(result.run.logbook.select("nevals"))
     best = result.run.logbook.chapters["quality"].select("best")
     assert result.tree.quality == max(best) == agreement(result.tree, 0)
@@ -185,25 +178,20 @@ def test_scores_without_chance_are_asked_once():
 
 @pytest.mark.parametrize("leaves", ["constant", "linear"])
 def test_leaves_answer_numbers(leaves):
-    problem = ScoredProblem(score=closeness, actions=(-1.0, 2.0), box=BOX, n_episodes=4)
+    problem = ScoredProblem(closeness, (-1.0, 2.0), POINTS, n_episodes=4)
     result = search_scores(problem, replace(BRIEF, leaves=leaves))
     assert result.tree.quality > result.front[0].quality + 0.2
     assert (result.tree.models is None) == (leaves == "constant")
     values = result.tree.predict_value(points_of(1))
     assert (values >= -1.0).all() and (values <= 2.0).all()
     config = replace(BRIEF, leaves=leaves, evolution=replace(SMALL, init=result.tree))
-    first = search_scores(problem, replace(config, max_generations=0)).tree
+    config = replace(config, max_generations=0)
+    if leaves == "linear":
+        with pytest.raises(ValueError, match="allowed are trees of 2 features without"):
+            search_scores(problem, config)
+        return
+    first = search_scores(problem, config).tree
     np.testing.assert_allclose(first.predict_value(points_of(1)), values, atol=0.02)
-
-
-def test_several_scores_make_a_front_of_their_own():
-    evolution = replace(SMALL, variation=Variation(algorithm="nsga2"))
-    config = replace(BRIEF, evolution=evolution)
-    result = search_scores(replace(NOISY, score=agreement_and_depth), config)
-    depths = {tree.depth for tree in result.front}
-    assert {0, 1} <= depths and result.tree.quality > 0.8
-    for tree in result.front:
-        assert tree.scores[1] == -tree.depth and tree.scores[2] == tree.complexity
 
 
 def test_bounds_are_kept_and_trees_taken_as_they_are():
@@ -215,7 +203,7 @@ def test_bounds_are_kept_and_trees_taken_as_they_are():
     X = points_of(5, 400)
     given = ObliqueTreeClassifier("oc1", random_state=0).fit(X, X.sum(axis=1) > 0.2)
     config = replace(BRIEF, max_generations=0, evolution=replace(SMALL, init=[given]))
-    first = search_scores(replace(NOISY, observations=X, box=None), config)
+    first = search_scores(replace(NOISY, observations=X), config)
     assert any(one.origin == "initial" for one in first.run.population)
     assert first.tree.quality == pytest.approx(agreement(given.tree_, 10**7), abs=0.06)
 
@@ -225,7 +213,7 @@ def test_bounds_are_kept_and_trees_taken_as_they_are():
 def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
     linear = is_linear and not isinstance(actions, int)
     config = replace(BRIEF, leaves="linear" if linear else "constant")
-    problem = ScoredProblem(score=agreement, actions=actions, box=BOX)
+    problem = ScoredProblem(agreement, actions, POINTS)
     dataset = problem.dataset(config, seed % 1000)
     breeder, scorer = Breeder(dataset, [], 2), Scorer(problem, dataset, config, 0)
     first, second = map(breeder.first, make_streams(seed, 0, 2))
@@ -258,12 +246,7 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
     [
         ({"score": 3}, "score=3: allowed is a callable"),
         ({"n_episodes": 0}, "n_episodes=0: allowed is a whole number of at least 1"),
-        ({"observations": [[0.0]]}, "one of them is needed, and not both"),
-        ({"box": ([0.0], [0.0])}, "allowed are finite bounds, low below high"),
-        (
-            {"box": None, "observations": [[1.0, 2.0]]},
-            "observations has 1 points: allowed are 2",
-        ),
+        ({"observations": [[1.0, 2.0]]}, "observations has 1 points: allowed are 2"),
         ({"actions": 1}, "actions=1: allowed are 2 or more"),
         ({"actions": ["a", "b", "b"]}, "allowed are 2 or more, different names"),
         ({"actions": (1.0, np.inf)}, "two finite bounds"),
@@ -272,12 +255,11 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
             "score returned nan: allowed is a finite number",
         ),
         ({"score": lambda tree, seed: "good"}, "score returned 'good'"),
-        ({"score": lambda tree, seed: (1.0,) * 4}, "a tuple of up to 3"),
         ({"score": lambda tree, seed: -1e101}, "of a magnitude up to 1e.100"),
         ({"score": lambda tree, seed: 10**400}, "score returned 10*[.]{3}: allowed"),
         ({"score": lambda tree, seed: np.array(np.inf)}, "score returned inf: allowed"),
-        ({"score": lambda tree, seed: np.ones((1, 1))}, "allowed is a finite number"),
-        ({"score": lambda tree, seed: (1.0, 2.0)}, "score returned 2 numbers"),
+        ({"score": lambda tree, seed: np.ones(1)}, "allowed is a finite number"),
+        ({"score": lambda tree, seed: (1.0, 2.0)}, "allowed is a finite number"),
     ],
 )
 def test_wrong_problems_are_named(changed, message):
@@ -285,30 +267,15 @@ def test_wrong_problems_are_named(changed, message):
         search_scores(replace(NOISY, **changed), BRIEF)
 
 
-def changing(tree, seed):
-    """Return one number of small trees, and two of others."""
-    return 1.0 if tree.n_leaves < 3 else (1.0, 2.0)
-
-
 def stopping(tree, seed):
     return next(iter(()))
 
 
-@pytest.mark.parametrize("value", [np.array(1.0), np.float32(1.0), [1.0], 1, 1e100])
+@pytest.mark.parametrize("value", [np.array(1.0), np.float32(1.0), 1, 1e100])
 def test_numbers_of_any_kind_are_scores(value):
     problem = replace(NOISY, score=lambda tree, seed: value)
     found = search_scores(problem, replace(BRIEF, max_generations=1))
-    assert found.tree.quality == pytest.approx(np.ravel(value)[0], rel=1e-12)
-
-
-@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
-def test_scores_have_always_as_many_numbers(algorithm):
-    variation = replace(DEFAULT.variation, algorithm=algorithm)
-    evolution = replace(BRIEF.evolution, variation=variation)
-    with pytest.raises(ValueError, match="score returned [12] numbers: allowed is one"):
-        search_scores(
-            replace(NOISY, score=changing), replace(BRIEF, evolution=evolution)
-        )
+    assert found.tree.quality == pytest.approx(float(value), rel=1e-12)
 
 
 def test_a_score_that_ends_iterations_ends_no_loop_of_the_search():
@@ -323,6 +290,7 @@ def test_a_score_that_ends_iterations_ends_no_loop_of_the_search():
         ({"warm_start": True}, {}),
         ({"monotonic_cst": [1, 0]}, {}),
         ({}, {"refinement": "tao"}),
+        ({}, {"variation": Variation(algorithm="nsga2")}),
         ({}, {"max_samples": 0.5}),
         ({}, {"hold": [0]}),
         ({}, {"init": ["axis"]}),
@@ -387,8 +355,7 @@ def going_on(path, **changed):
         ("score", {"score": disagreement}),
         ("actions", {"actions": ["yes", "no"]}),
         ("n_episodes", {"n_episodes": 4}),
-        ("racing", {"racing": False}),
-        ("other rows", {"box": ([-2.0, -1.0], [1.0, 1.0])}),
+        ("other rows", {"observations": points_of(1, 512)}),
     ],
 )
 def test_a_search_goes_on_with_the_same_problem_only(tmp_path, name, other):
