@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from evotree._version import DISTRIBUTION
 from evotree.engine.config import SearchConfig
@@ -25,7 +24,7 @@ from evotree.simulators.scores import (
 )
 from evotree.texts import export_text
 from evotree.tree import ObliqueTree
-from evotree.words import check_length, check_whole
+from evotree.words import check_whole
 
 _STICKY = 0.1  # chance of another random action in a step
 _IMITATION_ROUNDS = 3
@@ -172,13 +171,12 @@ class Policy:
     Attributes
     ----------
     tree : ObliqueTree
-        The tree, for `evotree.export` and `evotree.plotting`, with the names below.
+        The tree, for `evotree.export` and `evotree.plotting`, which take names of what it sees and
+        does.
     environment : Environment
         Where it acts.
     actions : list or None
         What the classes of the tree stand for; None where it answers a number.
-    feature_names, action_names : list of str, and list of str or None
-        Names of what it sees and of what it does.
     result : ScoredResult
         The search. ``result.front`` has other trees.
     """
@@ -186,8 +184,6 @@ class Policy:
     tree: ObliqueTree
     environment: Environment
     actions: list[Any] | None
-    feature_names: list[str]
-    action_names: list[str] | None
     result: ScoredResult
 
     @cached_property
@@ -211,8 +207,8 @@ class Policy:
         return f"Policy for {self.environment.made_by!r}: {self.tree!r}"
 
     def __str__(self) -> str:
-        text = export_text(self.tree, self.feature_names, self.action_names)
-        return text.rstrip("\n")
+        labels = None if self.actions is None else list(map(str, self.actions))
+        return export_text(self.tree, class_names=labels).rstrip("\n")
 
 
 def evolve_policy(
@@ -223,8 +219,6 @@ def evolve_policy(
     n_episodes: int = 8,
     n_points: int = 1000,
     teacher: Callable[[list[float]], Any] | None = None,
-    feature_names: Sequence[str] | None = None,
-    action_names: Sequence[str] | None = None,
     executor: Executor | None = None,
     max_steps: int = 10_000,
     **kwargs: Any,
@@ -252,9 +246,6 @@ def evolve_policy(
         A policy to begin with: ``teacher(point)`` returns an action for a list of numbers. Small
         trees learn what it does where it and they get, in three rounds (DAgger, Ross, Gordon and
         Bagnell 2011), and join the first population.
-    feature_names, action_names : sequence of str, optional
-        Names; by default ``x0``, ..., and the actions themselves. Leaves that answer a number have
-        no names of actions.
     executor : concurrent.futures.Executor, optional
         Where episodes are played; by default processes, as many as `n_jobs` says.
     max_steps : int, default=10000
@@ -277,15 +268,6 @@ def evolve_policy(
     made = replace(made, n_numbers=len(made.point(seen)))
     choices, bounds = choices_of(space, actions)
     points = made.explore(space, n_points, seed)
-    features = [f"x{j}" for j in range(points.shape[1])]
-    names = _named("feature_names", feature_names, features, "features")
-    labels = None
-    if choices is not None:
-        labels = _named("action_names", action_names, choices, "actions")
-    elif action_names is not None:
-        raise ValueError(
-            f"action_names={action_names!r}: allowed is None where leaves answer numbers."
-        )
     if teacher is not None:
         n_leaves = config.max_leaf_nodes or _MOST_IMITATION_LEAVES
         trees, points = imitations(made, teacher, choices, points, seed, n_leaves)
@@ -295,20 +277,11 @@ def evolve_policy(
     problem = ScoredProblem(
         score=partial(return_of, made, choices),
         actions=bounds if choices is None else len(choices),
-        observations=pd.DataFrame(points, columns=names),
+        observations=points,
         n_episodes=n_episodes,
     )
     result = search_scores(problem, config, executor)
-    return Policy(result.tree, made, choices, names, labels, result)
-
-
-def _named(
-    parameter: str, names: Sequence[str] | None, things: Sequence[Any], kind: str
-) -> list[str]:
-    """Return the names of features or actions, by default what they are."""
-    if names is not None:
-        check_length(parameter, names, len(things), kind)
-    return list(map(str, things if names is None else names))
+    return Policy(result.tree, made, choices, result)
 
 
 def imitations(
