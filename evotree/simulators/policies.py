@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
@@ -34,25 +34,15 @@ _MOST_IMITATION_LEAVES = 16
 
 @dataclass(frozen=True)
 class Environment:
-    """What makes an environment, its id or a callable; each episode has one of its own.
+    """What makes an environment; each episode has one of its own.
 
     An episode ends after `max_steps`, as if it were cut off there. It is always seen as
     `n_numbers`, once these are known.
     """
 
-    made_by: Any
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    make: Callable[[], Any]
     max_steps: int = 10_000
     n_numbers: int | None = None
-
-    def opened(self) -> closing[Any]:
-        """Return a context of an environment, which is closed in the end."""
-        make = self.made_by
-        return closing(
-            make(**self.kwargs)
-            if callable(make)
-            else _gymnasium().make(make, **self.kwargs)
-        )
 
     def point(self, observation: Any) -> list[float]:
         """Return an observation as numbers, as many as ever."""
@@ -80,7 +70,7 @@ class Environment:
         """Act until an episode is over; append to `seen` what is seen; return the rewards' sum."""
         rewards: list[float] = []
         is_over = False
-        with self.opened() as environment:
+        with closing(self.make()) as environment:
             observation, _ = environment.reset(seed=seed)
             while not is_over and len(rewards) < self.max_steps:
                 point = self.point(observation)
@@ -108,10 +98,12 @@ class Environment:
         return np.array(seen)[rng.permutation(len(seen))[:n_points]]
 
 
-def _gymnasium() -> Any:
-    """Import gymnasium, or say how to install it."""
+def _maker_of(environment: Any) -> Callable[..., Any]:
+    """Return what makes an environment, of an id that of gymnasium."""
+    if callable(environment):
+        return environment
     try:
-        return import_module("gymnasium")
+        return partial(import_module("gymnasium").make, environment)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"environments by their id need {error.name}: pip install '{DISTRIBUTION}[policy]'",
@@ -204,7 +196,7 @@ class Policy:
         return np.array([self.environment.episode(self._act, seed) for seed in seeds])
 
     def __repr__(self) -> str:
-        return f"Policy for {self.environment.made_by!r}: {self.tree!r}"
+        return f"Policy for {self.environment.make!r}: {self.tree!r}"
 
     def __str__(self) -> str:
         labels = None if self.actions is None else list(map(str, self.actions))
@@ -259,10 +251,10 @@ def evolve_policy(
     if teacher is not None and not callable(teacher):
         raise ValueError(f"teacher={teacher!r}: allowed is a callable.")
     config = config or SearchConfig()
-    config = replace(config, random_state=seed_from(config.random_state))
-    seed = config.random_state % 2**31
-    made = Environment(environment, kwargs, max_steps)
-    with made.opened() as first:
+    seed = seed_from(config.random_state) % 2**31
+    config = replace(config, random_state=seed)
+    made = Environment(partial(_maker_of(environment), **kwargs), max_steps)
+    with closing(made.make()) as first:
         space = first.action_space
         seen, _ = first.reset(seed=seed)
     made = replace(made, n_numbers=len(made.point(seen)))
