@@ -196,7 +196,7 @@ class Policy:
         return np.array([self.environment.episode(self._act, seed) for seed in seeds])
 
     def __repr__(self) -> str:
-        return f"Policy for {self.environment.make!r}: {self.tree!r}"
+        return f"Policy: {self.tree!r}"
 
     def __str__(self) -> str:
         labels = None if self.actions is None else list(map(str, self.actions))

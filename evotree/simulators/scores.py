@@ -31,7 +31,6 @@ from evotree.engine.islands import deaf_to_interrupts
 from evotree.engine.populations import Seeds
 from evotree.engine.problem import Deadlines, Penalties, Problem, make_constraints
 from evotree.engine.search import Search, Start
-from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.front import FittedFront, FrontTree, undominated
@@ -39,7 +38,7 @@ from evotree.log import log_end
 from evotree.operators import variation as selection
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
 from evotree.parallel import n_at_once, run_tasks
-from evotree.rng import make_streams, seed_from
+from evotree.rng import make_streams
 from evotree.schema import LARGEST, is_number, quoted
 from evotree.simulators.actions import as_actions
 from evotree.simulators.breeding import Breeder
@@ -103,12 +102,12 @@ class ScoredProblem:
                 f"observations has {len(self.observations)} points: allowed are 2 or more."
             )
 
-    def dataset(self, config: SearchConfig, seed: int) -> Dataset:
+    def dataset(self, config: SearchConfig) -> Dataset:
         """Return the points as rows, whose labels are drawn at random and say nothing."""
         labels = np.arange(len(self.observations)) % 2
         rows = Dataset.from_arrays(
             self.observations,
-            np.random.default_rng(seed).permutation(labels),
+            np.random.default_rng(0).permutation(labels),
             scaling=(config.evolution or DEFAULT).scaling,
         )
         return rows.evolved_for(as_actions(self.actions, config.leaves))
@@ -181,16 +180,14 @@ def search_scores(
     _refuse_what_needs_labels(config, evolution)
     config = replace(config, evolution=evolution)
     begin = time.perf_counter()
-    seed = seed_to_continue(config, None)
-    seed = seed_from(config.random_state) if seed is None else seed
-    dataset = problem.dataset(config, seed)
+    dataset = problem.dataset(config)
     rows = Problem(
         dataset,
         config,
         make_constraints(config, evolution, dataset),
         ends=Deadlines.of(config.time_limit, begin),
     )
-    return ScoreSearch(problem, rows, executor).result(seed)
+    return ScoreSearch(problem, rows, executor).result()
 
 
 def _refuse_what_needs_labels(config: SearchConfig, evolution: Evolution) -> None:
@@ -459,9 +456,9 @@ class ScoreSearch(Search):
         """Return a context of what islands evolve on: where trees are scored otherwise."""
         return nullcontext(self.executor)
 
-    def result(self, seed: int) -> ScoredResult:
+    def result(self) -> ScoredResult:
         """Search, and return what was found."""
-        start, run, _, failure = self.evolved(seed=seed)
+        start, run, _, failure = self.evolved()
         if failure is not None:
             raise CallbackError(run) from failure
         scorer = self.scorer(start.choice.seed, self.problem.ends.trees, self.executor)

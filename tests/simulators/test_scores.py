@@ -143,7 +143,7 @@ def test_every_kind_of_leaf_goes_on_as_if_it_had_not_stopped(
 
 
 def test_racing_spares_episodes_of_the_worst():
-    dataset = NOISY.dataset(BRIEF, 0)
+    dataset = NOISY.dataset(BRIEF)
     breeder, scorer = Breeder(dataset, [], 2), Scorer(NOISY, dataset, BRIEF, 0)
     scores = scorer.race(list(map(breeder.first, make_streams(0, 0, 24))), 7, 8)
     assert Counter(map(len, scores)) == {2: 12, 4: 6, 8: 6}
@@ -205,7 +205,7 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
     linear = is_linear and not isinstance(actions, int)
     config = replace(BRIEF, leaves="linear" if linear else "constant")
     problem = ScoredProblem(agreement, actions, POINTS)
-    dataset = problem.dataset(config, seed % 1000)
+    dataset = problem.dataset(config)
     breeder, scorer = Breeder(dataset, [], 2), Scorer(problem, dataset, config, 0)
     first, second = map(breeder.first, make_streams(seed, 0, 2))
     for number in range(6):
