@@ -1201,26 +1201,17 @@ def with_rows(
     )
 
 
-def shares_of_rows(dataset: Dataset) -> np.ndarray:
-    """Return the share of the weight that each given row has, of shape (n_rows,)."""
+def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
+    """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights."""
+    n_draws = min(max_rows, len(dataset.distinct_of))
     share = dataset.sample_weight / dataset.total_weight
     share = share / np.maximum(dataset.multiplicity, 1)
-    return share[dataset.distinct_of]
-
-
-def bag_of(dataset: Dataset, n_times: np.ndarray) -> Dataset:
-    """Return the rows of a bag, each of which weighs as much as it was drawn."""
+    n_times = rng.multinomial(n_draws, share[dataset.distinct_of])
     weight = np.bincount(dataset.distinct_of, n_times, dataset.n_distinct)
     rows = np.flatnonzero(weight)
     multiplicity = np.bincount(
         dataset.distinct_of[n_times > 0], minlength=dataset.n_distinct
     )
     multiplicity = np.where(dataset.multiplicity > 0, multiplicity, 0)
-    bag = dataset.take(rows, weight[rows], multiplicity[rows])
-    return replace(bag, weight_unit=1.0)
-
-
-def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
-    """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights."""
-    n_draws = min(max_rows, len(dataset.distinct_of))
-    return bag_of(dataset, rng.multinomial(n_draws, shares_of_rows(dataset)))
+    sample = dataset.take(rows, weight[rows], multiplicity[rows])
+    return replace(sample, weight_unit=1.0)

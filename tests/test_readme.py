@@ -98,7 +98,7 @@ def test_the_first_pages_run_and_print_what_they_say(page, tmp_path, monkeypatch
 )
 def test_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     if page.stem == "dask":
-        pytest.importorskip("dask.array")
+        pytest.importorskip("dask.dataframe")
     monkeypatch.chdir(tmp_path)
     names = check_blocks(page)
     if page.stem == "search":

@@ -28,8 +28,6 @@ from evotree.dataset import Dataset
 from evotree.engine.choice import Candidate, Choice
 from evotree.engine.config import (
     Checkpoint,
-    SearchConfig,
-    checkpoint_of,
 )
 from evotree.engine.evolution import Run, logbook_of, plain_logbook
 from evotree.engine.finish import Result
@@ -371,19 +369,6 @@ def continuation(result: Result) -> Continuation:
         result.rows.fingerprint,
         result.run.parts,
     )
-
-
-def seed_to_continue(
-    config: SearchConfig, continues: Continuation | None
-) -> int | None:
-    """Return the seed of the run that a search is to continue, if any."""
-    checkpoint = checkpoint_of(config)
-    if checkpoint is not None:
-        check_writable(checkpoint.path)
-        if checkpoint.resume:
-            # Without one it is no run of a search, which is refused where the choice is read.
-            return read_settings(checkpoint.path).get("seed")
-    return None if continues is None else continues.choice.seed
 
 
 def warn_of_a_fresh_start(continues: Continuation, problem: Problem) -> None:
