@@ -48,8 +48,8 @@ runs = {
 plot_learning_curves(runs, chapter="quality")
 
 # %%
-# ``keep_best_trees`` keeps each tree that became the best. `evotree.plotting.plot_evolution`
-# makes a film of them; here are the first, one in the middle and the last.
+# ``keep_best_trees`` keeps each tree that became the best: here are the first, one in the middle
+# and the last.
 
 import matplotlib.pyplot as plt
 

@@ -8,7 +8,6 @@ page compares none of them.
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib.resources import files
@@ -34,7 +33,6 @@ from evotree.fitted import (
 )
 from evotree.importances import importances
 from evotree.leaf_models import class_probabilities
-from evotree.plotting.curves import cumulated
 from evotree.plotting.shapes import column_lines
 from evotree.plotting.style import class_colors
 from evotree.schema import (
@@ -573,9 +571,6 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     curves = ("fitness", "quality", "size", "terms", "complexity")
     names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
     prefix = f"{ORIGIN}_"
-    totals: dict[str, pd.DataFrame] = {}
-    with suppress(ValueError):  # nothing was refined
-        totals = cumulated(records)
     return {
         "gen": _with_few_digits(records["gen"])
         if "gen" in records
@@ -589,10 +584,6 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
             name.removeprefix(prefix): _with_few_digits(records[name], 4)
             for name in map(str, records)
             if name.startswith(prefix)
-        },
-        "refiners": {
-            name: {field: _with_few_digits(table[field], 4) for field in table}
-            for name, table in totals.items()
         },
     }
 

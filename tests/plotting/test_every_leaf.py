@@ -20,7 +20,6 @@ pytestmark = pytest.mark.filterwarnings("error")
 DRAWN = {
     "class_colors": lambda draw, kind: draw(kind.tree.values.shape[1]),
     "plot_decision_regions": lambda draw, kind: draw(kind.model, kind.X, kind.y),
-    "plot_evolution": lambda draw, kind: draw(kind.model, kind.X, kind.y),
     "plot_explanation": lambda draw, kind: draw(
         kind.model.explain(kind.X[:3], output=outputs_of(kind)[0]), 1
     ),
@@ -30,7 +29,6 @@ DRAWN = {
     ),
 }
 """How functions are called that take more than a model."""
-OF_CLASSES_ALONE = ("plot_decision_regions", "plot_evolution")
 
 
 @pytest.mark.slow
@@ -38,7 +36,7 @@ OF_CLASSES_ALONE = ("plot_decision_regions", "plot_evolution")
 @every_model
 def test_pictures_are_drawn(name, plot):
     kind = kind_of(name)
-    if kind.classes is None and plot in OF_CLASSES_ALONE:
+    if kind.classes is None and plot == "plot_decision_regions":
         pytest.skip("of classes")
     draw = getattr(evotree.plotting, plot)
     if plot == "plot_survival":
@@ -51,9 +49,7 @@ def test_pictures_are_drawn(name, plot):
         return
     try:
         found = DRAWN.get(plot, lambda draw, kind: draw(kind.model))(draw, kind)
-        if plot == "plot_evolution":
-            found._draw_was_started = True  # else matplotlib warns: nobody shows it
-        elif plot == "plot_decision_regions":
+        if plot == "plot_decision_regions":
             assert_regions(kind, found)
         elif plot != "class_colors":
             found.figure.canvas.draw()

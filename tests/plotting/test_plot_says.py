@@ -58,8 +58,8 @@ def test_a_picture_says_what_the_text_does_and_has_bars(n_features, leaves):
     influence = tree.models.coefficients * tree.spread
     wanted = []
     for k in np.flatnonzero(tree.is_leaf):
-        from_bottom = np.argsort(np.abs(influence[k]))
-        wanted += [influence[k, j] for j in from_bottom if influence[k, j] != 0.0]
+        from_top = np.argsort(-np.abs(influence[k]))
+        wanted += [influence[k, j] for j in from_top if influence[k, j] != 0.0]
     widest = np.abs(wanted).argmax()
     np.testing.assert_allclose(bars, np.array(wanted) / wanted[widest] * bars[widest])
     assert np.sign(bars[widest]) == np.sign(wanted[widest])

@@ -390,12 +390,16 @@ curve, curves, regions = (
         (ValueError, "no chapter 'origin'", lambda: plot_lineage(RUN)),
         (
             ValueError,
-            "n_features=3: .* 2 only; plot_evolution draws two of .* plot_tree any tree",
+            "n_features=3: .* 2 only; plot_tree draws any tree",
             lambda: regions(make_tree(0, 3, n_features=3), X, Y),
         ),
         (TypeError, "tree_or_classifier is of the type int", lambda: regions(1, X, Y)),
         (ValueError, "X has shape", lambda: regions(TREE, X[:, :1], Y)),
-        (ValueError, "X has values", lambda: regions(TREE, np.full_like(X, np.nan), Y)),
+        (
+            ValueError,
+            "X contains NaN",
+            lambda: regions(TREE, np.full_like(X, np.nan), Y),
+        ),
         (ValueError, "y has shape", lambda: regions(TREE, X, Y[1:])),
         (ValueError, "y has labels", lambda: regions(TREE, X, np.arange(len(X)))),
         (ValueError, "feature_names has", lambda: plot_tree(TREE, feature_names=["a"])),

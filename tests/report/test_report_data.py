@@ -409,7 +409,6 @@ def test_the_report_of_an_estimator(tmp_path):
     qualities = [member.quality for member in model.pareto_front_]
     assert [tree["quality"] for tree in data["trees"]] == pytest.approx(qualities)
     assert len(data["history"]["gen"]) == len(model.history_)
-    assert set(data["history"]["refiners"]) == {"sparse"}
     assert data["notes"] == []
     accuracy = data["trees"][data["own"]]["measures"]["figures"][0][1]
     assert accuracy == pytest.approx(model.score(X, y))

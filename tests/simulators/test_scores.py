@@ -29,7 +29,7 @@ from evotree.rng import make_streams
 from evotree.simulators.actions import as_actions
 from evotree.simulators.breeding import Breeder
 from evotree.simulators.scores import DEFAULT, Scorer
-from evotree.texts import export_graphviz, export_html, export_rules, export_text
+from evotree.texts import export_graphviz, export_rules, export_text
 from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
 from tests.runs import assert_same_run
@@ -70,7 +70,7 @@ def found():
 
 def test_leaves_that_hold_actions_have_no_shares(found):
     names = ["no", "treat"]
-    for shown in (export_text, export_rules, export_graphviz, export_html):
+    for shown in (export_text, export_rules, export_graphviz):
         text = shown(found.tree, class_names=names)
         assert "treat" in text and "treat: 1.00" not in text
 
