@@ -16,7 +16,6 @@ from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,
     plot_learning_curves,
-    plot_lineage,
 )
 
 X, y = make_problem("chessboard2", n_samples=600, random_state=0)
@@ -65,7 +64,8 @@ for ax, generation in zip(axes, shown, strict=True):
 # A default fit begins with optimized trees. The lineage says which share of the population
 # descends from which kind of them.
 
-plot_lineage(EvoTreeClassifier(random_state=0).fit(X, y))
+history = to_frame(EvoTreeClassifier(random_state=0).fit(X, y).history_)
+history.filter(like="origin_").plot.area(xlabel="generation")
 
 # %%
 # The history is a table.

@@ -9,14 +9,9 @@ from evotree.plotting.curves import (
     plot_choice,
     plot_learning_curve,
     plot_learning_curves,
-    plot_lineage,
     plot_pareto,
 )
-from evotree.plotting.explanation import (
-    plot_explanation,
-    plot_importances,
-    plot_stability,
-)
+from evotree.plotting.explanation import plot_explanation
 from evotree.plotting.shapes import plot_shapes
 from evotree.plotting.style import class_colors
 from evotree.plotting.survival import plot_survival
@@ -27,13 +22,10 @@ __all__ = [
     "plot_choice",
     "plot_decision_regions",
     "plot_explanation",
-    "plot_importances",
     "plot_learning_curve",
     "plot_learning_curves",
-    "plot_lineage",
     "plot_pareto",
     "plot_shapes",
-    "plot_stability",
     "plot_survival",
     "plot_tree",
 ]

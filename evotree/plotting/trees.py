@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap, to_hex
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_hex
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.textpath import text_to_path
@@ -335,11 +335,8 @@ def _value_colors(tree: ObliqueTree) -> list[str]:
         return [INK] * len(tree)
     values = tree.values[:, 0]
     low, high = values[tree.is_leaf].min(), values[tree.is_leaf].max()
-    shares = (
-        np.clip((values - low) / (high - low), 0.0, 1.0)
-        if high > low
-        else np.ones(len(tree))
-    )
+    # The only value there is is the highest.
+    shares = Normalize(low - (low == high), high, clip=True)(values)
     return [to_hex(tuple(color)) for color in VALUE_COLORS(shares)]
 
 

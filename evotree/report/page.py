@@ -63,8 +63,8 @@ from evotree.words import operand
 MAX_PAGE_ROWS = 1000
 # The rows of the page have no more cells, if that leaves 20 of them.
 MAX_CELLS = 40_000
-# Where the trees of the front have more characters, every second one goes.
-MAX_TREES_CHARACTERS = 600_000
+# Of a front whose trees have more nodes, every second tree is shown, or third, and so on.
+MAX_FRONT_NODES = 4000
 MAX_OPTIONS = 100  # values of a column of categories that are no levels
 MAX_NAME_CHARACTERS = 80
 MAX_FACT_CHARACTERS = 500
@@ -152,13 +152,10 @@ def _facts(estimator: Any) -> dict[str, str]:
             if took >= 0.05
         )
     if (cost := getattr(estimator, "edit_cost_", None)) is not None:
-        score = (
-            f"score {cost.score_before:.4f} to {cost.score:.4f}, "
-            if "score" in cost
-            else ""
-        )
-        found[f"last edit, {cost.name}"] = (
-            f"{score}complexity {cost.complexity_before} to {cost.complexity}"
+        found[f"last edit, {cost.name}"] = ", ".join(
+            f"{name} {cost[f'{name}_before']:.6g} to {cost[name]:.6g}"
+            for name in ("score", "complexity")
+            if name in cost
         )
     return found
 
@@ -199,12 +196,23 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     classes = (
         None if fitted.classes is None else [text_of(label) for label in fitted.classes]
     )
+    drawn = _drawn(0 if cells is None else len(cells), len(used_columns))
+    columns, of_rows = _columns_of_page(schema, used_columns, cells, drawn)
+    shown_rows = {
+        "total": len(drawn) if cells is None else len(cells),
+        "numbers": drawn.tolist(),
+        "cells": of_rows,
+        # Of times there is no number to stand beside a risk.
+        "y": None
+        if truth is None or isinstance(truth, Times)
+        else truth[drawn].tolist(),
+    }
     return {
         "version": __version__,
         "target": short("the risk" if fitted.is_risk else subject.target),
         "classes": classes,
         "colors": None if classes is None else class_colors(len(classes)),
-        "columns": _columns_of_page(schema, used_columns, cells),
+        "columns": columns,
         "features": [short(fitted.features[j]) for j in kept.tolist()],
         "operands": [
             operand(fitted.features[j], fitted.features[j]) for j in kept.tolist()
@@ -221,7 +229,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "trees": trees,
         "own": own,
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
-        "rows": _sample(schema, used_columns, cells, truth),
+        "rows": None if cells is None else shown_rows,
         "history": None if subject.history is None else _history(subject.history),
         "facts": {
             short(name): short(fact, MAX_FACT_CHARACTERS)
@@ -305,16 +313,10 @@ def _trees(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
     trees, own = subject.trees
-    made = [
-        _tree(one, subject, rows, truth, own=at == own) for at, one in enumerate(trees)
-    ]
-    lengths = np.array([len(json.dumps(tree)) for tree in made])
-    shown = np.arange(len(made))
-    step = 1
-    while lengths[shown].sum() > MAX_TREES_CHARACTERS and len(shown) > 1:
-        step *= 2
-        shown = np.arange(own % step, len(made), step)
-    return [made[at] for at in shown], shown.tolist().index(own)
+    step = -(-sum(len(one.tree) for one in trees) // MAX_FRONT_NODES)
+    shown = range(own % step, len(trees), step)
+    made = [_tree(trees[at], subject, rows, truth, own=at == own) for at in shown]
+    return made, shown.index(own)
 
 
 def _tree(
@@ -490,13 +492,15 @@ def _sum(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str,
 
 
 def _columns_of_page(
-    schema: Schema, used: Sequence[int], cells: pd.DataFrame | None
-) -> list[dict[str, Any]]:
-    """Return how each column is typed, and which features it makes."""
-    found = []
+    schema: Schema, used: Sequence[int], cells: pd.DataFrame | None, drawn: np.ndarray
+) -> tuple[list[dict[str, Any]], list[list[Any]]]:
+    """Return how each column is typed and which features it makes, and the cells of some rows."""
+    found, of_rows = [], []
     first = 0
     for at in used:
         column = schema[at]
+        all_cells = None if cells is None else cells.iloc[:, at]
+        some = None if all_cells is None else all_cells.iloc[drawn]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
         first += len(column.feature_levels)
         if isinstance(column, NumericColumn):
@@ -505,65 +509,39 @@ def _columns_of_page(
                 "indicator": column.indicator,
                 "bends": [asdict(bend) for bend in column.bends],
             }
+            if some is not None:
+                numbers = numbers_of(some, column.holds).astype(object)
+                of_rows.append(numbers.where(some.notna(), None).tolist())
         else:
-            options = _options(column, None if cells is None else cells.iloc[:, at])
+            options = _options(column, all_cells)
             one |= {
                 "options": [MISSING if x is None else short(x) for x in options],
                 "n_levels": len(column.levels),
                 "missing": column.levels.index(None) if None in column.levels else None,
             }
+            if some is not None:
+                places, levels = levels_of(some, column)
+                place = {level: p for p, level in enumerate(options)}
+                at_option = [None if x is None else place.get(x, -1) for x in levels]
+                of_rows.append([at_option[p] for p in places])
         found.append(one)
-    return found
+    return found, of_rows
 
 
 def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
     """Return the levels of a column, and other values that its cells have, the most frequent."""
     if cells is None:
         return list(column.levels)
-    counts = cells.astype(object).value_counts(sort=False)
-    texts = map(text_of, counts.sort_values(ascending=False, kind="stable").index)
+    texts = map(text_of, cells.astype(object).value_counts(sort=True).index)
     read = map(reading(column.known), texts)
     others = dict.fromkeys(text for text in read if text not in column.levels)
     return [*column.levels, *list(others)[:MAX_OPTIONS]]
 
 
-def _sample(
-    schema: Schema,
-    used: Sequence[int],
-    cells: pd.DataFrame | None,
-    truth: Any,
-) -> dict[str, Any] | None:
-    """Return some rows, drawn at random where there are many, by columns."""
-    if cells is None:
-        return None
-    n_drawn = min(len(cells), MAX_PAGE_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
-    drawn = np.sort(np.random.default_rng(0).choice(len(cells), n_drawn, replace=False))
-    found = []
-    for at in used:
-        column = schema[at]
-        some = cells.iloc[drawn, at]
-        if isinstance(column, NumericColumn):
-            found.append(
-                numbers_of(some, column.holds)
-                .astype(object)
-                .where(some.notna(), None)
-                .tolist()
-            )
-        else:
-            options = _options(column, cells.iloc[:, at])
-            places, levels = levels_of(some, column)
-            place = {level: p for p, level in enumerate(options)}
-            at_option = [None if x is None else place.get(x, -1) for x in levels]
-            found.append([at_option[p] for p in places])
-    return {
-        "total": len(cells),
-        "numbers": drawn.tolist(),
-        "cells": found,
-        # Of times there is no number to stand beside a risk.
-        "y": None
-        if truth is None or isinstance(truth, Times)
-        else truth[drawn].tolist(),
-    }
+def _drawn(n_rows: int, n_columns: int) -> np.ndarray:
+    """Return the positions of some rows, drawn at random where there are many."""
+    n_drawn = min(n_rows, MAX_PAGE_ROWS, max(20, MAX_CELLS // max(n_columns, 1)))
+    return np.sort(np.random.default_rng(0).choice(n_rows, n_drawn, replace=False))
 
 
 def _history(records: pd.DataFrame) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import evotree.plotting
-from evotree.inspection import stability
 from tests.kinds import (
     every_model,
     expected,
@@ -24,9 +23,6 @@ DRAWN = {
         kind.model.explain(kind.X[:3], output=outputs_of(kind)[0]), 1
     ),
     "plot_learning_curves": lambda draw, kind: draw({"runs": [kind.model]}),
-    "plot_stability": lambda draw, kind: draw(
-        stability(kind.model, kind.X, kind.y, n=2, random_state=0)
-    ),
 }
 """How functions are called that take more than a model."""
 
