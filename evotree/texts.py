@@ -218,12 +218,6 @@ def _rules(words: Wording) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _percent(share: float) -> str:
-    """Return a share that is not 0 in whole percent."""
-    percent = round(100.0 * share)
-    return f"{percent} %" if percent else "<1 %"
-
-
 def _tightness(split: Inequality) -> tuple[float, bool]:
     """Return what is least for the tightest of some bounds from one side on one sum."""
     # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
@@ -262,10 +256,6 @@ class Wording:
     def _operand(self, name: Any) -> str:
         return operand(name, self.written(name))
 
-    def bound(self, split: Inequality) -> str:
-        """Return what a split asks of its sum."""
-        return f"{self._signs(split.relation)} {self._number(split.threshold)}"
-
     def sum(
         self, terms: Sequence[tuple[float, int]], before: Sequence[str] = ()
     ) -> list[str]:
@@ -290,13 +280,14 @@ class Wording:
         """Return an inequality in lines, one for each term, and one for the threshold."""
         if (answer := self.fitted.answer(split)) is not None:
             return [self.written(answer)]
-        return [*(self.sum(split.terms) or ["0"]), self.bound(split)]
+        bound = f"{self._signs(split.relation)} {self._number(split.threshold)}"
+        return [*(self.sum(split.terms) or ["0"]), bound]
 
     def influences(self, k: int) -> list[str]:
         """Return the shares of the terms of a split in its influence, where weights say nothing."""
         shares = self.fitted.influence_shares(k)[: self.max_terms]
         pieces = [
-            f"{self._operand(self.fitted.features[j])} {_percent(share)}"
+            f"{self._operand(self.fitted.features[j])} {round(100.0 * share) or '<1'} %"
             for share, (_, j) in zip(shares, self.fitted.by_influence(k), strict=False)
         ]
         return parts_of_text(pieces, ",")

@@ -14,7 +14,6 @@ from evotree.plotting.style import (
     axes_or_new,
     legend_below,
     short_name,
-    write_beside,
 )
 from evotree.words import check_kind, check_whole, number
 
@@ -77,10 +76,12 @@ def plot_explanation(
         is_leaf = at == len(steps)
         if place:
             ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
-        write_beside(
-            ax,
+        ax.annotate(
             heading,
             (0.0, place),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
             xytext=(4.0, 0.0),
             xycoords=("axes fraction", "data"),
             fontweight="bold",

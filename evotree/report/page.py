@@ -17,6 +17,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._version import __version__
@@ -630,27 +631,22 @@ def measures(fitted: Fitted, rows: np.ndarray, y: np.ndarray | Times) -> dict[st
         score = concordance(y, tree.predict_value(rows)[:, 0])
         return measured | {"figures": [["concordance", score, 0.5]]}
     values = class_probabilities(tree, fitted.sides, rows)
-    label = labels = None
+    of_one_leaf = np.broadcast_to(tree.values[0], values.shape)
     losses = (y - values[:, 0]) ** 2
+    labels = of_label = None
     if fitted.classes is not None:
-        label = fitted.winners[0]
         labels = tree.predict_label(rows)
         losses = tree.label_losses(rows, y)
+        of_label = np.full(len(y), fitted.winners[0])
         n_classes = len(fitted.classes)
         measured["calibration"] = calibration(y, labels, values)
         if n_classes <= MAX_CONFUSED:
-            counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
-            measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
-    others = _of_one_leaf(y, tree.values[0], label)
+            found = confusion_matrix(y, labels, labels=range(n_classes))
+            measured["confusion"] = found.tolist()
+    lost = node_weights(leaves, losses, tree.subtree_size)
     return measured | {
-        "figures": [
-            [name, figure, others[name]]
-            for name, figure in _figures(y, values, labels).items()
-        ],
-        "lost": [
-            float(f"{loss:.6g}")
-            for loss in node_weights(leaves, losses, tree.subtree_size)
-        ],
+        "figures": _compared(y, [(values, labels), (of_one_leaf, of_label)]),
+        "lost": [float(f"{loss:.6g}") for loss in lost],
     }
 
 
@@ -663,49 +659,44 @@ def vote_measures(
     """Return how far the trees of a forest agree, and how well their vote predicts."""
     vote = mean_of_trees(trees, rows)
     each = np.stack([tree.predict_value(rows) for tree in trees])
-    measured: dict[str, Any]
+    apart = each[:, :, 0] - vote[:, 0]
+    measured: dict[str, Any] = {"agreement": np.sqrt((apart**2).mean(axis=1)).tolist()}
     if is_classes:
         labels = vote.argmax(axis=1)
         agrees = each.argmax(axis=2) == labels
         band = np.argmax(agrees.mean(axis=0)[:, np.newaxis] >= BANDS, axis=1)
+        is_right = None if y is None else labels == y
         measured = {
             "agreement": agrees.mean(axis=1).tolist(),
             "bands": [
                 [
                     BANDS[at],
                     int((band == at).sum()),
-                    None if y is None else int((labels == y)[band == at].sum()),
+                    None if is_right is None else int(is_right[band == at].sum()),
                 ]
                 for at in np.unique(band).tolist()
             ],
         }
-    else:
-        apart = each[:, :, 0] - vote[:, 0]
-        measured = {"agreement": np.sqrt((apart**2).mean(axis=1)).tolist()}
     if y is not None:
-        # The vote, its trees, and one leaf.
-        ours, *of_trees = (
-            _figures(y, values, values.argmax(axis=1) if is_classes else None)
-            for values in (vote, *each)
-        )
         root = np.mean([tree.values[0] for tree in trees], axis=0)
-        others = _of_one_leaf(y, root, root.argmax() if is_classes else None)
-        means = {
-            # Where one figure is not known, that of a constant target, none is.
-            name: float(np.mean([figures[name] for figures in of_trees]))
-            for name in ours
-            if ours[name] is not None
-        }
+        predictions = [
+            (values, values.argmax(axis=1) if is_classes else None)
+            for values in (vote, np.broadcast_to(root, vote.shape), *each)
+        ]
         measured["figures"] = [
-            [name, ours[name], means.get(name), others[name]] for name in ours
+            # Where one figure is not known, that of a constant target, none is.
+            [name, own, None if own is None else float(np.mean(of_trees)), other]
+            for name, own, other, *of_trees in _compared(y, predictions)
         ]
     return measured
 
 
-def _of_one_leaf(y: np.ndarray, value: np.ndarray, label: Any) -> Figures:
-    """Return figures of one prediction for all rows: a number, or a class and its shares."""
-    values = np.broadcast_to(value, (len(y), len(value)))
-    return _figures(y, values, None if label is None else np.full(len(y), label))
+def _compared(
+    y: np.ndarray, predictions: Sequence[tuple[np.ndarray, np.ndarray | None]]
+) -> list[list[Any]]:
+    """Return the figures of several predictions, each with its name first."""
+    each = [_figures(y, values, labels) for values, labels in predictions]
+    return [[name, *(figures[name] for figures in each)] for name in each[0]]
 
 
 def _figures(y: np.ndarray, values: np.ndarray, labels: np.ndarray | None) -> Figures:
@@ -807,9 +798,7 @@ class Report:
         )
 
 
-def report(
-    model: Any, X: Any = None, y: Any = None, *, stability: Any = None
-) -> Report:
+def report(model: Any, X: Any = None, y: Any = None) -> Report:
     """Return a page about a model, one file of HTML that needs no network.
 
     It draws the tree and those of the Pareto front, follows single rows through them, and shows
@@ -826,8 +815,6 @@ def report(
         columns, in their order.
     y : array-like of shape (n_samples,), optional
         Their labels or targets; times as `EvoTreeSurvival.fit` takes them.
-    stability : Stability, optional
-        Of `evotree.inspection.stability`, for a line about it.
     """
     if isinstance(model, Subject):
         return Report(collect(model, X, y))
@@ -836,15 +823,5 @@ def report(
     if targets := subject.fitted.targets:
         raise ValueError(
             f"report: the tree has {len(targets)} outputs; a page shows one."
-        )
-    if stability is not None:
-        subject = replace(
-            subject,
-            facts={
-                **subject.facts,
-                stability.summary.name: ", ".join(
-                    f"{name} {value:.2f}" for name, value in stability.summary.items()
-                ),
-            },
         )
     return Report(collect(subject, None if X is None else model._cells(X), y))

@@ -23,7 +23,6 @@ from evotree import (
 )
 from evotree.cli.commands import report_of_model
 from evotree.fitted import summarize
-from evotree.inspection import stability
 from evotree.paths import explain
 from evotree.plotting import plot_shapes
 from evotree.report import Subject, report
@@ -352,12 +351,9 @@ def test_the_report_of_an_estimator(tmp_path):
     frame = re.search(r'srcdoc="(.*?)" sandbox', page._repr_html_(), re.DOTALL)[1]
     assert unescape(frame) == page.html
     assert Subject.of(model).trees[0][data["own"]].tree == model.tree_
-    cut, refits = model.edit(X, y).prune(0), stability(model, X, y, n=2)
-    facts = report(cut, stability=refits).data["facts"]
+    facts = report(model.edit(X, y).prune(0)).data["facts"]
     sizes = f"complexity {model.tree_.complexity} to 1"
     assert facts["last edit, prune(0)"].endswith(sizes)
-    agreement = f"agreement {refits.summary.agreement:.2f}, columns "
-    assert facts["2 refits"].startswith(agreement)
 
 
 def test_the_page_of_a_forest_of_classes():
