@@ -21,7 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from evotree import plain
 from evotree._version import __version__
 from evotree.files import PathLike, write_whole
-from evotree.fitted import FitArguments, Fitted, members_of, used_features
+from evotree.fitted import (
+    FitArguments,
+    Fitted,
+    TrainingRows,
+    members_of,
+    used_features,
+)
 from evotree.leaf_models import class_probabilities
 from evotree.paths import Explanation, explain
 from evotree.schema import Schema, quoted, text_of
@@ -361,9 +367,9 @@ def save_model(
     data |= {"trees": trees} if len(trees) > 1 else {"tree": trees[0]}
     fitted = model.members[0]
     if fitted.sides is not None:
-        data["probabilities"] = plain.soft_sides_to_dict(fitted.sides)
+        data["probabilities"] = plain.parts_to_dict(fitted.sides)
     if fitted.training is not None and len(trees) == 1:
-        data["training_rows"] = plain.training_rows_to_dict(fitted.training)
+        data["training_rows"] = plain.parts_to_dict(fitted.training)
     if fitted.notes is not None:
         data["leaf_notes"] = {str(k): note for k, note in fitted.notes.items()}
     if fitted.costs is not None:
@@ -436,10 +442,12 @@ def load_model(path: PathLike) -> Model:
             read[0],
             schema,
             classes,
-            sides=None if sides is None else plain.soft_sides_from_dict(sides, read[0]),
+            sides=None
+            if sides is None
+            else plain.parts_from_dict(SoftSides, sides, read[0]),
             training=None
             if rows is None
-            else plain.training_rows_from_dict(rows, read[0]),
+            else plain.parts_from_dict(TrainingRows, rows, read[0]),
             notes=_notes_from(data.get("leaf_notes"), read[0]),
             costs=_costs_from(data.get("costs"), read[0]),
             choice=_choice_from(data.get("choice")),

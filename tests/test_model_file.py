@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier
 from evotree.fitted import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
-from evotree.plain import training_rows_to_dict, tree_to_dict
+from evotree.plain import parts_to_dict, tree_to_dict
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
 from tests import made_up
@@ -231,7 +231,7 @@ def constant(values):
 
 
 SIDES = {"slopes": [1.0] * 3, "intercepts": [0.0] * 3, "shares": [[0.5, 0.5]] * 3}
-ROWS = training_rows_to_dict(make_explained_model().members[0].training)
+ROWS = parts_to_dict(make_explained_model().members[0].training)
 SIZE = {"name": "size", "fill": 0.0, "indicator": False}
 
 

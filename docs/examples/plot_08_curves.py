@@ -17,7 +17,6 @@ from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,
     plot_learning_curves,
-    plot_lineage,
 )
 
 X = np.random.default_rng(0).random((600, 2))
@@ -50,8 +49,8 @@ runs = {
 plot_learning_curves(runs, chapter="quality")
 
 # %%
-# ``keep_best_trees`` keeps each tree that became the best. `evotree.plotting.plot_evolution`
-# makes a film of them; here are the first, one in the middle and the last.
+# ``keep_best_trees`` keeps each tree that became the best: here are the first, one in the middle
+# and the last.
 
 import matplotlib.pyplot as plt
 
@@ -67,7 +66,8 @@ for ax, generation in zip(axes, shown, strict=True):
 # A default fit begins with optimized trees. The lineage says which share of the population
 # descends from which kind of them.
 
-plot_lineage(EvoTreeClassifier(random_state=0).fit(X, y))
+history = to_frame(EvoTreeClassifier(random_state=0).fit(X, y).history_)
+history.filter(like="origin_").plot.area(xlabel="generation")
 
 # %%
 # The history is a table.

@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from evotree import Evolution, EvoTreeClassifier
 from evotree.export import export_text
 from evotree.inspection import stability
-from evotree.plotting import plot_stability, plot_tree
+from evotree.plotting import plot_tree
 from evotree.report import report
 
 cells, benign = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -78,7 +78,7 @@ quick = clone(held).set_params(
 )
 refits = stability(quick.set_params(max_generations=10), X, y, n=6, random_state=0)
 print(refits.summary.round(3))
-plot_stability(refits)
+refits.columns[::-1].plot.barh(xlabel="share of the refits that use it")
 
 # %%
 # The page of the report is for those who do not program: there one selects a split, prunes it or

@@ -1,7 +1,6 @@
 """Trees of every kind and size, made up, and rows: what exported code has to predict."""
 
 from functools import cache
-from itertools import product
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import with_models
 from tests.made_up import Case
 from tests.reference.pruning import random_sizes
+from tests.test_bends import CASES as CASES_OF_BENDS
 
 # What leaves hold, how, whether sides are soft, and the number of trees.
 KINDS = [
@@ -27,6 +27,7 @@ KINDS = [
     ("outputs", "linear", "hard", 1),
 ]
 SIZES = (0, 1, 2, 9, 60)  # numbers of splits
+BENDS = ("bends",)
 
 
 def random_tree(rng, n_splits, n_outputs, d):
@@ -104,8 +105,9 @@ def with_rates(models):
 
 @cache
 def cases():
-    """Return a case of each kind and size."""
-    return {key: make_case(*key) for key in product(KINDS, SIZES)}
+    """Return cases of each kind, of all sizes, and of columns that bend."""
+    found = {kind: [make_case(kind, n) for n in SIZES] for kind in KINDS}
+    return found | {BENDS: CASES_OF_BENDS}
 
 
 def assert_predicts(case, answer, digits, digits_of_shares):

@@ -49,7 +49,7 @@ def test_pictures_of_nodes_without_terms_are_refused(fitted):
     model, _, _ = fitted
     with pytest.raises(ValueError, match="node=True"):
         plot_shapes(model, node=True)
-    with pytest.raises(TypeError, match="list"):
+    with pytest.raises(ValueError, match="estimator is of the type list"):
         plot_shapes([])
 
 

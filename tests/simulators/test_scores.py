@@ -28,7 +28,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.simulators.breeding import Breeder
 from evotree.simulators.scores import DEFAULT, Scorer
-from evotree.texts import export_graphviz, export_html, export_rules, export_text
+from evotree.texts import export_graphviz, export_rules, export_text
 from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
 from tests.runs import assert_same_run

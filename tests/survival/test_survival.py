@@ -33,10 +33,7 @@ from evotree.texts import export_text
 from tests.quick_models import BRIEF, FREE, evolved
 from tests.strategies import seeds
 from tests.survival.times import fitted_to_noise, seen_until
-from tests.test_texts import (
-    assert_rows_reach_printed_leaves,
-    assert_views_have_few_digits,
-)
+from tests.test_texts import assert_printed_as_it_predicts
 
 
 def brief(**parameters):
@@ -301,9 +298,7 @@ def test_a_page_has_the_curves_of_leaves():
 
 
 def test_texts_have_few_digits_and_rows_reach_the_leaves_that_they_say():
-    model, table = fitted_to_noise()
-    assert_views_have_few_digits(model)
-    assert_rows_reach_printed_leaves(model, table)
+    assert_printed_as_it_predicts(*fitted_to_noise())
 
 
 def test_edits_have_the_hazard_of_their_rows_and_the_score_of_the_model():
