@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
+from evotree import EvoTreeClassifier, ObliqueTree, make_toolbox
 from evotree.operators.constraints import Held, ShapeLimits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning import prune
@@ -149,19 +149,6 @@ def test_a_start_alone_is_the_first_individual_and_is_not_pruned(iris):
     toolbox = make_toolbox(iris, size_penalty=10.0, start=start, random_state=0)
     first = toolbox.population(n=4)[0]
     assert len(first) == 3 and first.origin == "initial"
-
-
-def test_columns_of_a_node_are_fitted_once_and_stay():
-    for hold, used in (({0: ["alcohol"]}, [0]), ({0: [0, "ash"]}, [0, 2])):
-        for tree in brief(EvoTreeClassifier, hold=hold).fit(X, Y).pareto_front_:
-            assert np.flatnonzero(tree.weights[0]).tolist() == used
-    rules = (
-        brief(EvoTreeRegressor, start=RULES, hold={0: None, 2: ["hue"]})
-        .fit(X, Y * 1.0)
-        .tree_
-    )
-    assert rules.thresholds[0] == 13.0 and rules.models is not None
-    assert np.flatnonzero(rules.weights[rules.right(0)]).tolist() == [10]
 
 
 @settings(max_examples=30)
@@ -365,8 +352,8 @@ WRONG = {
     "hold names 1: allowed are the splits of start": {"start": RULES, "hold": [1]},
     "hold names True": {"start": RULES, "hold": [True]},
     "lacks 0, which is above 2": {"start": RULES, "hold": [2]},
-    "without start": {"hold": [0]},
-    "hold.0. names 'weight'": {"start": RULES, "hold": {0: ["weight"]}},
+    "of a start that is given": {"hold": [0]},
+    "hold={0: .*'hue'.*}: allowed is a list": {"start": RULES, "hold": {0: ["hue"]}},
     "all its rows on one side": {"start": RULES.replace("13", "99"), "hold": [0]},
     "min_samples_leaf forbids": {
         "start": RULES,
@@ -379,6 +366,7 @@ WRONG = {
         "interaction_cst": [{0, 6}],
     },
     "max_split_terms forbids": {"start": TREE, "hold": [0, 2], "max_split_terms": 1},
+    "2 terms: max_split_terms allows 1": {"init": TREE, "max_split_terms": 1},
     "where leaves are logistic": {"start": RULES, "hold": [0], "leaves": "linear"},
     "has the split 'salt <= 13': .* 'ash'": {"start": RULES.replace("alcohol", "salt")},
     "start has the split 'alcohol <= x'": {"start": RULES.replace("13", "x")},

@@ -46,7 +46,7 @@ MEASURES = {"gini": (gini, compiled_gini), "twoing": (twoing,)}
 SPLITTERS = (
     *(Annealing(max_moves=200), Axis(), CartLC(), CartLC(standardized=False)),
     *(
-        CrossEntropy(n_samples=25, max_iter=4),
+        CrossEntropy(max_samples=25, max_iter=4),
         Linear(),
         OC1(n_restarts=2),
         WODT(max_iter=5),

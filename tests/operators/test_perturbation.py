@@ -118,13 +118,10 @@ def test_when_oc1_is_axis_parallel():
     node = oblique_node(np.random.default_rng(4), "gini", 40, 5)
     axis, oblique = Axis()(node, stream_of()), OC1(2)(node, stream_of())
     assert oblique.score < axis.score
-    undivided = 1.0 - ((np.bincount(node.y) / 40) ** 2).sum()
-    ratio = (undivided - oblique.score) / (undivided - axis.score)
-    few = OC1(2, min_rows_per_feature=8.1), OC1(2, bias=ratio + 0.01)
-    for splitter in few:
-        assert splitter(node, stream_of()).weights.tolist() == axis.weights.tolist()
-    for splitter in (OC1(2, min_rows_per_feature=8.0), OC1(2, bias=ratio - 0.01)):
-        assert (splitter(node, stream_of()).weights != 0.0).sum() > 1
+    few = OC1(2, min_rows_per_feature=8.1)(node, stream_of())
+    assert few.weights.tolist() == axis.weights.tolist()
+    enough = OC1(2, min_rows_per_feature=8.0)(node, stream_of())
+    assert np.count_nonzero(enough.weights) > 1
 
 
 @pytest.mark.slow

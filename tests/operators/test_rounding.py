@@ -16,10 +16,10 @@ from evotree import (
     round_tree,
 )
 from evotree.leaf_models import LeafModels
-from evotree.operators.structure.rounding import Rounder, round_models
-from evotree.texts import export_rules, export_text
+from evotree.operators.structure.rounding import round_models
+from evotree.texts import export_text
 from evotree.tree import ObliqueTree
-from tests.exported import matching, predict_from, stump
+from tests.exported import stump
 from tests.quick_models import evolved
 from tests.strategies import seeds
 
@@ -102,9 +102,7 @@ def printed(tree: ObliqueTree, k: int) -> list[float]:
 @given(rows(), seeds, st.booleans())
 def test_every_row_stays_in_its_leaf(X: np.ndarray, seed: int, known: bool) -> None:
     tree = grown(X, seed, known=known)
-    rounder = Rounder(X)
-    rounded = rounder(tree).validate()
-    assert rounder(tree) == rounded == round_tree(tree, X)  # parts are rounded once
+    rounded = round_tree(tree, X).validate()
     np.testing.assert_array_equal(rounded.apply(X), tree.apply(X))
     assert rounded.values is tree.values
     if not known:
@@ -129,7 +127,6 @@ def test_rows_stay_in_whatever_order_a_sum_is_added_up(
 ) -> None:
     rounded = round_tree(grown(X, seed), X)
     leaves = rounded.apply(X)
-    text, rules = export_text(rounded), export_rules(rounded)
     rng = np.random.default_rng(seed)
     for k in np.flatnonzero((np.abs(rounded.weights) == 1.0).any(axis=1)):
         reached = (k < leaves) & (leaves < k + rounded.subtree_size[k])
@@ -137,14 +134,6 @@ def test_rows_stay_in_whatever_order_a_sum_is_added_up(
         sums = sum(rounded.weights[k, j] * X[reached, j] for j in order)
         is_left = leaves[reached] < rounded.right(k)
         np.testing.assert_array_equal(sums <= rounded.thresholds[k], is_left)
-    if all(
-        n_digits(x) <= 12
-        for k in np.flatnonzero(~rounded.is_leaf)
-        for x in printed(rounded, k)
-    ):
-        for row, leaf in zip(X[:20], leaves[:20], strict=True):
-            assert predict_from(text, row, leaf) == str(rounded.values[leaf].argmax())
-            assert [found.split()[1] for found in matching(rules, row)] == [f"[{leaf}]"]
 
 
 def test_a_threshold_keeps_its_place_between_the_rows() -> None:

@@ -26,12 +26,12 @@ from evotree.operators.splitters.oc1 import (
     centred_split,
     columns_to_perturb,
     combine,
+    draw_start,
     last_sum,
     lowest_score,
     move_along_line,
     score_unit,
 )
-from evotree.rng import uniform
 
 STARTS = ("axis", "random")
 """Names of the hyperplanes to start from: those of CART-LC and of CART-LCr."""
@@ -141,14 +141,10 @@ def search_columns(
     unit = score_unit(floor, undivided)
     same = SAME * unit
     b[d] = -threshold
-    starts_at_random = True
     for m in range(d):
         b[m] = weights[m] * scale[m]
         b[d] += weights[m] * mean[m]
-        starts_at_random &= weights[m] == 0.0
-    for u in range(usable.shape[0] - 1):
-        if starts_at_random:
-            b[usable[u]] = 2.0 * uniform(stream) - 1.0
+    starts_at_random = draw_start(b, usable, stream)
     combine(Z, b, usable, d + 1)
     current = score_distances(node, Z[d + 1], scratch)
     if starts_at_random:

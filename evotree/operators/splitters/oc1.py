@@ -22,7 +22,6 @@ from evotree.fitness.node import (
     line_search,
     make_split_scratch,
     score_distances,
-    score_undivided,
     undivided_score,
 )
 from evotree.operators.splitters.base import Axis, Split, best_split_along
@@ -94,6 +93,17 @@ def combine(Z, r, usable, out):
         m = usable[u]
         for i in range(Z.shape[1]):
             Z[out, i] += r[m] * Z[m, i]
+
+
+@inner_kernel
+def draw_start(a, usable, stream):
+    """Draw the coefficients of a hyperplane that has none; return whether it had none."""
+    for m in range(a.shape[0]):
+        if a[m] != 0.0:
+            return False
+    for u in range(usable.shape[0] - 1):
+        a[usable[u]] = 2.0 * uniform(stream) - 1.0
+    return True
 
 
 @inner_kernel
@@ -199,13 +209,9 @@ def search_oc1(
         return
     a, r = np.zeros(d + 1), np.empty(d + 1)
     for k in range(n_restarts):
-        starts_at_random = True
         for m in range(d + 1):
             a[m] = start[m] if k == 0 else 0.0
-            starts_at_random &= a[m] == 0.0
-        for u in range(usable.shape[0] - 1):
-            if starts_at_random:
-                a[usable[u]] = 2.0 * uniform(stream) - 1.0
+        starts_at_random = draw_start(a, usable, stream)
         combine(Z, a, usable, d + 1)
         current = np.inf
         if not starts_at_random:
@@ -266,9 +272,6 @@ class OC1(Configuration):
         by so much with each one accepted, from 1 on, and is 1 again when the criterion falls.
     random_start : bool, default=False
         Whether the first search begins at a random hyperplane, too.
-    bias : float, at least 1, default=1.0
-        The gain, what a split lowers the criterion by, has to be more than so many times that of
-        the axis-parallel split.
     min_rows_per_feature : float, at least 0, default=2.0
         Nodes with fewer rows for each feature get the axis-parallel split: an oblique one would be
         underdetermined (section 2.2).
@@ -280,7 +283,6 @@ class OC1(Configuration):
     n_random: Annotated[int, Interval(Integral, 1, None, closed="left")] = 50
     stagnation_step: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.1
     random_start: Annotated[bool, "boolean"] = False
-    bias: Annotated[float, Interval(Real, 1.0, None, closed="left")] = 1.0
     min_rows_per_feature: Annotated[float, Interval(Real, 0.0, None, closed="left")] = (
         2.0
     )
@@ -293,8 +295,7 @@ class OC1(Configuration):
             return axis
         start, goal, best = np.zeros(d + 1), np.inf, np.zeros(d + 1)
         if axis is not None:
-            undivided = score_undivided(node)
-            goal = undivided - self.bias * (undivided - axis.score)
+            goal = axis.score
             if not self.random_start:
                 start[:d] = axis.weights
                 start[d] = -axis.threshold
