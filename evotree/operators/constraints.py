@@ -3,8 +3,8 @@
 DEAP's ``gp.staticLimit`` puts a parent in the place of an offspring that breaks a limit. Here such
 an offspring is repaired: most of it may be worth keeping.
 
-Monotonic trees are so by construction, for all rows: `tests/reference/signs.py` proves it of trees
-by linear programs and exact fractions.
+Monotonic trees are so by construction, for all rows: `tests/reference/signs.py` looks for rows that
+break an order by linear programs.
 """
 
 import math

@@ -14,12 +14,12 @@ from evotree.fitness.node import (
     score_hyperplane,
 )
 from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.cart_lc import search_cart_lc
-from evotree.operators.splitters.oc1 import (
+from evotree.operators.splitters.perturbation import (
     OC1,
     ORDERS,
     columns_to_perturb,
     lowest_score,
+    search_cart_lc,
     search_oc1,
 )
 from tests.reference.perturbation import (

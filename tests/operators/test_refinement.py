@@ -28,7 +28,7 @@ from evotree.operators.refinement import (
     refine,
 )
 from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1
 from evotree.rng import make_streams
 from tests.strategies import (
     any_populations,

@@ -11,13 +11,11 @@ from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
 from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
 from evotree.operators.initialization.growth import RandomHalves
-from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import GROUPS, Linear, Sparse
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1, Annealing, CartLC
 from evotree.operators.splitters.registry import SPLITTERS, Bounded
 from evotree.operators.splitters.wodt import WODT
 from tests.reference import smooth
