@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
+from evotree.fitness.node import REGRESSION, Criterion
 from evotree.operators.splitters.cross_entropy import (
     column_frame,
     concentration,
@@ -73,33 +73,11 @@ def test_concentration_inverts_the_mean_resultant_length(p, kappa):
     )
 
 
-def make_node(X, y, criterion="gini", weight=None, min_rows=1):
-    y = np.asarray(y)
-    y = y.astype(float if criterion in REGRESSION else int)
-    return smooth.make_node(X, y, weight, None, Criterion[criterion.upper()], min_rows)
+CRITERIA = st.sampled_from(("gini", "entropy", "error", "twoing", *REGRESSION))
+NODES = CRITERIA.flatmap(smooth.nodes)
 
 
-@st.composite
-def nodes(draw, criteria=CLASSIFICATION + REGRESSION, max_rows=30, max_features=6):
-    """Draw a node with ties, dependent and constant columns, odd weights and odd scales."""
-    rng = np.random.default_rng(draw(seeds))
-    n, d = draw(st.integers(2, max_rows)), draw(st.integers(1, max_features))
-    X = rng.integers(0, draw(st.sampled_from((2, 4, 1000))), (n, d)).astype(np.float64)
-    X *= 10.0 ** rng.integers(-8, 9, d) if draw(st.booleans()) else 1.0
-    if draw(st.booleans()):
-        X[:, 0] = 7.0
-    if d > 2 and draw(st.booleans()):
-        X[:, 1] = X[:, 2]
-    criterion = draw(st.sampled_from(criteria))
-    y = rng.integers(0, draw(st.integers(2, 4)), n)
-    if criterion in REGRESSION:
-        y = y + (rng.standard_normal(n) if draw(st.booleans()) else 0.0)
-    y[:2] = 0, 1
-    weight = rng.choice([0.125, 1.0, 3.0], n) if draw(st.booleans()) else np.ones(n)
-    return make_node(X, y, criterion, weight, draw(st.integers(1, 3)))
-
-
-@given(nodes(("gini", "entropy", "error", "twoing", *REGRESSION)), seeds)
+@given(NODES, seeds)
 def test_scores_of_directions_are_those_of_the_definition(node, seed):
     rng = np.random.default_rng(seed)
     rows, order = rows_by_class(node)
@@ -114,7 +92,7 @@ def test_scores_of_directions_are_those_of_the_definition(node, seed):
     np.testing.assert_allclose(scores, expected, atol=1e-9)
 
 
-@given(nodes())
+@given(NODES)
 def test_column_frame(node):
     found = column_frame(node.X, node.sample_weight)
     np.testing.assert_allclose(
@@ -122,7 +100,7 @@ def test_column_frame(node):
     )
 
 
-@given(nodes(), seeds)
+@given(NODES, seeds)
 def test_a_denormalized_hyperplane_splits_the_same_rows(node, seed):
     Z, _, frame = normalize(node)
     assume(frame.features.shape[0] > 0)

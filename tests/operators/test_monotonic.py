@@ -323,21 +323,6 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
             )
             rest = [dataset.y[r] - dataset.X[r] @ line for r in rows]
             weights = [dataset.sample_weight[r] for r in rows]
-            # The twin tries all orders.
-            if sum(map(len, rows)) >= 40 and 1 < len(leaves) < 6:
-                means, mass = np.zeros(size[root]), np.ones(size[root])
-                means[leaves - root] = list(
-                    map(np.average, rest, [None] * len(rest), weights)
-                )
-                mass[leaves - root] = list(map(np.sum, weights))
-                codes = {0: set(), 1: {1}, -1: {-1}, CONFLICT: {1, -1}}
-                part = slice(root, root + size[root])
-                pulls = [codes[int(order)] for order in orders[part]]
-                isotonic = naive.isotonic(size[part], pulls, means, mass)
-                expected = [isotonic[k] for k in leaves - root]
-                np.testing.assert_allclose(
-                    models.intercepts[leaves], expected, atol=1e-8
-                )
             for k, left, weight in zip(leaves, rest, weights, strict=True):
                 errors += weight @ (left - models.intercepts[k]) ** 2
         whole = dataset.sample_weight @ dataset.y**2

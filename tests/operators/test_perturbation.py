@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from evotree.fitness.node import (
     CLASSIFICATION,
     REGRESSION,
-    Criterion,
-    Node,
     choose_threshold,
     score_hyperplane,
 )
@@ -22,6 +20,7 @@ from evotree.operators.splitters.perturbation import (
     search_cart_lc,
     search_oc1,
 )
+from tests.reference import smooth
 from tests.reference.perturbation import (
     allowed_score,
     axis_search,
@@ -30,7 +29,7 @@ from tests.reference.perturbation import (
     perturb_coefficient,
 )
 from tests.reference.smooth import oblique_node
-from tests.strategies import seeds, stream_of
+from tests.strategies import stream_of
 
 STREAM = stream_of()
 
@@ -38,29 +37,11 @@ by_itself = pytest.mark.parametrize("name", [n for n in (*CLASSIFICATION, *REGRE
                                              if n != "gain_ratio"])  # fmt: skip
 
 
-@st.composite
-def nodes(draw, name, max_rows=40):
-    """Draw the rows of a node, some on a grid, with a constant feature at times."""
-    rng = np.random.default_rng(draw(seeds))
-    n, d = draw(st.integers(2, max_rows)), draw(st.integers(1, 4))
-    X = np.round(rng.normal(size=(n, d)), draw(st.sampled_from((0, 1, 9))))
-    if draw(st.booleans()):
-        X[:, 0] = 3.0
-    n_classes = draw(st.integers(2, 4)) if name in CLASSIFICATION else 0
-    y = rng.normal(size=n)
-    if n_classes > 0:
-        y = (rng.integers(0, n_classes, n) * (X[:, -1] > 0)).astype(np.int32)
-    # Sums of such weights are exact: classes of equal weight tie, whatever the order of their rows.
-    weight = rng.choice([1.0, 2.0, 0.25], n) if draw(st.booleans()) else np.ones(n)
-    min_rows = draw(st.sampled_from((1, 1, 5)))
-    return Node.of(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
-
-
 @by_itself
 @settings(max_examples=40)
 @given(st.data())
 def test_the_best_of_all_midpoints(name, data):
-    node = data.draw(nodes(name))
+    node = data.draw(smooth.nodes(name))
     best, feature, _ = axis_search(node, name)
     split = Axis()(node, STREAM)
     if feature < 0:
@@ -72,7 +53,7 @@ def test_the_best_of_all_midpoints(name, data):
     assert sorted(split.weights)[-1] == split.weights.sum() == 1.0
 
 
-@given(nodes("gain_ratio"))
+@given(smooth.nodes("gain_ratio"))
 def test_the_rule_of_c45(node):
     ratio, feature, _ = gain_ratio_search(node)
     split = Axis()(node, STREAM)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_wine
 
 from evotree import Variation, evolve, make_toolbox, to_frame
 from evotree.dataset import Dataset
@@ -97,11 +97,6 @@ NAMES = ("tao", "sparse", "linear", "axis", "dipole")
 def stay(individual, dataset):
     """Refine nothing."""
     return (individual,)
-
-
-@pytest.fixture(scope="module")
-def iris():
-    return Dataset.from_arrays(*load_iris(return_X_y=True))
 
 
 def run(dataset, refinement, n=20, max_generations=30, **options):
