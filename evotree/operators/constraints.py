@@ -22,10 +22,12 @@ from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.leaves import CONFLICT, isotonic_values, node_orders
 from evotree.fitness.node import Node
 from evotree.operators.pruning import (
-    optimal_pruning,
+    critical_alphas,
     prune_marked,
     prune_tree,
     risk_of_leaves,
+    sequence_sums,
+    weakest_links,
 )
 from evotree.operators.refinement import (
     SPARSE_ROWS,
@@ -197,8 +199,9 @@ class ShapeLimits:
     """Bounds on the shape of a tree; a `Constraint`."""
 
     # A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
-    # and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
-    # too few, so that its rows go where the other child sends them.
+    # and terms by pruning, the last two by the weakest links, as good as the best pruning in fits;
+    # the one on the rows of leaves by taking out the split above a leaf with too few, so that its
+    # rows go where the other child sends them.
 
     max_depth: int | None = None  # splits between the root and a leaf
     max_leaves: int | None = None
@@ -243,9 +246,7 @@ class ShapeLimits:
             is_deepest = node_depths(individual.subtree_size) == self.max_depth
             prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)
         if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
-            self._prune(
-                individual, dataset, np.ones(len(individual)), self.max_leaves - 1
-            )
+            self._prune(individual, dataset, ~individual.is_leaf, self.max_leaves - 1)
         if self.max_terms is not None and individual.n_terms > self.max_terms:
             widths = np.count_nonzero(individual.weights, axis=1)
             self._prune(individual, dataset, widths, self.max_terms)
@@ -257,10 +258,16 @@ class ShapeLimits:
         split_cost: np.ndarray,
         budget: int,
     ) -> None:
-        """Make the pruning of least risk of a tree whose splits cost no more than a budget."""
+        """Cut the weakest links of a tree until its splits cost no more than a budget."""
+        size = individual.subtree_size
         risk, _ = risk_of_leaves(individual, dataset.n_classes)
-        marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
-        prune_marked(individual, dataset, marks)
+        collapse_at = weakest_links(risk, size, split_cost)
+        alphas = critical_alphas(collapse_at, size)
+        before = np.append(0.0, np.cumsum(split_cost))
+        below = before[np.arange(len(size)) + size] - before[:-1]  # costs of subtrees
+        saved = sequence_sums(below[:, np.newaxis], collapse_at, size, alphas)[:, 0]
+        first = int(np.argmax(below[0] - saved <= budget))
+        prune_marked(individual, dataset, collapse_at <= alphas[first])
 
     def _small_leaves(self, individual: Individual, dataset: Dataset) -> np.ndarray:
         """Return a mask of the leaves that have too few rows; a single leaf may have any number."""

@@ -19,9 +19,10 @@ from evotree.operators.constraints import (
 )
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
-from evotree.operators.pruning import kept_nodes, node_risk, optimal_pruning
+from evotree.operators.pruning import node_risk
 from evotree.rng import make_streams
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
+from tests.reference import pruning as naive
 from tests.strategies import (
     OPERATORS,
     any_populations,
@@ -58,35 +59,6 @@ def interactions(draw, n_features):
     return Interactions(column_of, np.vstack([groups, rest]) if rest.any() else groups)
 
 
-def best_by_brute_force(risk, size, cost, budget, k=0):
-    """Return the least risk below a node whose splits cost no more than a budget."""
-    if size[k] == 1 or cost[k] > budget:
-        return risk[k]
-    left, spendable = k + 1, budget - int(cost[k])
-    kept = min(
-        best_by_brute_force(risk, size, cost, part, left)
-        + best_by_brute_force(risk, size, cost, spendable - part, left + size[left])
-        for part in range(spendable + 1)
-    )
-    return min(kept, risk[k])
-
-
-@settings(max_examples=40)
-@given(any_populations, st.integers(0, 6), seeds)
-def test_no_affordable_pruning_is_better(drawn, budget, seed):
-    dataset, individuals = drawn
-    for tree in individuals:
-        size, risk = tree.subtree_size, node_risk(tree.counts, dataset.n_classes)
-        cost = np.random.default_rng(seed).integers(0, 3, len(tree))
-        marks = optimal_pruning(risk, size, cost, budget)
-        kept, kept_size = kept_nodes(size, marks)
-        assert cost[kept[kept_size > 1]].sum() <= budget
-        total = risk[kept[kept_size == 1]].sum()
-        if len(tree) < 40:
-            best = best_by_brute_force(risk, size, cost, budget)
-            np.testing.assert_allclose(total, best, rtol=1e-9, atol=1e-12)
-
-
 @settings(max_examples=40)
 @given(any_populations, st.data())
 def test_repaired_trees_keep_all_and_are_sound(drawn, data):
@@ -102,6 +74,19 @@ def test_repaired_trees_keep_all_and_are_sound(drawn, data):
             1, min(one.max_width or 99 for one in constraints)
         )
         assert keeps_all(before, dataset, constraints) <= (repaired == before)
+
+
+@settings(max_examples=40)
+@given(any_populations, st.integers(2, 6))
+def test_of_leaves_above_the_bound_the_weakest_links_go(drawn, max_leaves):
+    dataset, individuals = drawn
+    for tree in individuals:
+        risk = node_risk(tree.counts, dataset.n_classes)
+        _, risks = naive.weakest_link_path(risk, tree.subtree_size)
+        is_cut = tree.n_leaves > max_leaves
+        repair(tree, dataset, [ShapeLimits(max_leaves=max_leaves)])
+        left = node_risk(tree.counts, dataset.n_classes)[tree.is_leaf].sum()
+        assert not is_cut or np.abs(risks - left).min() < 1e-9
 
 
 @settings(max_examples=40)
