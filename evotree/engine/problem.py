@@ -378,16 +378,9 @@ def _held(
     if hold is None:
         return []
     n_features = dataset.X.shape[1]
-    if start is None:
-        if not isinstance(hold, Mapping) or list(hold) != [0] or hold[0] is None:
-            raise ValueError(
-                f"hold={hold!r} without start: allowed are columns of the node 0."
-            )
-        start = ObliqueTree(
-            weights=np.zeros((3, n_features)),
-            thresholds=np.zeros(3),
-            subtree_size=np.array([3, 1, 1], dtype=np.int32),
-            values=np.zeros((3, 1)),
+    if start is None or isinstance(hold, Mapping):
+        raise ValueError(
+            f"hold={hold!r}: allowed is a list of numbers of splits, of a start that is given."
         )
     held = Held.of(start, hold, dataset)
     top = make_individual(dataset, *held.scaled.splits)

@@ -163,56 +163,6 @@ def weakest_links(
     return np.array(alpha)
 
 
-def optimal_pruning(
-    risk: np.ndarray, subtree_size: np.ndarray, split_cost: np.ndarray, budget: int
-) -> np.ndarray:
-    """Mark the subtrees that become leaves in the pruning of least risk within a budget.
-
-    ``risk``, ``subtree_size`` and the whole numbers ``split_cost`` are of shape (n_nodes,); the
-    splits that stay cost no more than `budget` together.
-    """
-    # Bohanec and Bratko (1994), "Trading accuracy for simplicity in decision trees":
-    # `weakest_links` knows the best prunings for all prices, but of some sizes none is the best for
-    # any price. Here each node knows the least risk below it for each part of the budget.
-    lowest: list[np.ndarray] = [risk[k : k + 1] for k in range(len(risk))]
-    for k in range(len(risk) - 1, -1, -1):
-        cost = int(split_cost[k])
-        if subtree_size[k] == 1 or cost > budget:
-            continue
-        right = k + 1 + subtree_size[k + 1]
-        sums = _lowest_sums(lowest[k + 1], lowest[right], budget - cost)
-        lowest[k] = np.minimum(np.append(np.full(cost, np.inf), sums), risk[k])
-    marks = np.zeros(len(risk), dtype=bool)
-    pending = [(0, budget)]
-    while pending:
-        k, budget = pending.pop()
-        best = lowest[k][min(budget, len(lowest[k]) - 1)]
-        marks[k] = subtree_size[k] > 1 and best >= risk[k]
-        if marks[k] or subtree_size[k] == 1:
-            continue
-        left = k + 1
-        budget -= int(split_cost[k])
-        right = left + int(subtree_size[left])
-        on_left = np.arange(min(budget, len(lowest[left]) - 1) + 1)
-        on_right = np.minimum(budget - on_left, len(lowest[right]) - 1)
-        share = int((lowest[left][on_left] + lowest[right][on_right]).argmin())
-        pending += [(left, share), (right, budget - share)]
-    return marks
-
-
-def _lowest_sums(first: np.ndarray, second: np.ndarray, budget: int) -> np.ndarray:
-    """Return the least sums of two falling arrays at positions of each sum, up to a budget."""
-    if len(first) > len(second):
-        first, second = second, first
-    sums = np.full(min(budget, len(first) + len(second) - 2) + 1, np.inf)
-    for i in range(min(len(first), len(sums))):
-        part = second[: len(sums) - i]
-        np.minimum(
-            sums[i : i + len(part)], first[i] + part, out=sums[i : i + len(part)]
-        )
-    return np.minimum.accumulate(sums)
-
-
 def kept_nodes(
     subtree_size: np.ndarray, marks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

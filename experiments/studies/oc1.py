@@ -12,8 +12,7 @@ import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.protocols import Task
-from evotree.operators.splitters.cart_lc import CartLC
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1, CartLC
 from experiments.agreement import load_published, name_as_published
 from experiments.problems import PROBLEMS
 from experiments.study import ClassesProtocol, Results, Study, define

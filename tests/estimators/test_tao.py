@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree import ObliqueTreeClassifier, TAOClassifier, TAORegressor, tao_path
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1
 from tests.quick_models import checked
 
 
