@@ -246,7 +246,6 @@ def sum_leaves(
 
     Of shape (n_nodes, n_classes, n_sums), the nodes of all trees in a row.
     """
-    assert sample.schema is not None
     table, y, weight, _ = reader(*part)
     there = weight > 0.0
     rows = np.empty((0, len(sample.schema.features)))
