@@ -170,65 +170,6 @@ def logbook_of(plain: Mapping[str, list[Any]]) -> tools.Logbook:
     return logbook
 
 
-def join_logbooks(
-    logbooks: Sequence[tools.Logbook],
-    sizes: Sequence[int],
-    joint: tools.Logbook,
-    first: int,
-) -> None:
-    """Write the records of several populations as of one, which has no quartiles, from `first`."""
-    for book in (joint, *joint.chapters.values()):
-        list.__delitem__(book, slice(first, None))
-    for gen in range(first, max(map(len, logbooks))):
-        present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
-        weights, chapters = (
-            [sizes[k] for k in present],
-            [logbooks[k].chapters for k in present],
-        )
-        rows = [logbooks[k][gen] for k in present]
-        joint.record(
-            gen=gen,
-            nevals=sum(row["nevals"] for row in rows),
-            diversity=_weighted_mean([row["diversity"] for row in rows], weights),
-            seconds=max(row["seconds"] for row in rows),
-            **_join_chapters(chapters, gen, weights, len(logbooks) == 1),
-        )
-
-
-def _join_chapters(
-    chapters: Sequence[Mapping[str, tools.Logbook]],
-    gen: int,
-    sizes: Sequence[int],
-    is_one: bool,
-) -> dict[str, dict[str, float]]:
-    best = max(range(len(chapters)), key=lambda k: chapters[k]["fitness"][gen]["best"])
-    joint: dict[str, dict[str, float]] = {}
-    for name in CHAPTERS:
-        rows = [of_one[name][gen] for of_one in chapters]
-        mean = _weighted_mean([row["mean"] for row in rows], sizes)
-        square = [row["std"] ** 2 + (row["mean"] - mean) ** 2 for row in rows]
-        std = math.sqrt(_weighted_mean(square, sizes))
-        joint[name] = {"best": rows[best]["best"], "mean": mean, "std": std}
-        if is_one:
-            joint[name] |= {quartile: rows[0][quartile] for quartile in QUARTILES}
-    for name in (ORIGIN, REFINEMENT):
-        rows = [of_one[name][gen] for of_one in chapters if name in of_one]
-        columns = {
-            key: [row.get(key, 0) for row in rows] for key in sorted(set().union(*rows))
-        }
-        if rows:
-            joint[name] = {
-                key: _weighted_mean(values, sizes) if name == ORIGIN else sum(values)
-                for key, values in columns.items()
-                if key not in _OF_ALL
-            }
-    return joint
-
-
-def _weighted_mean(values: Sequence[float], weights: Sequence[int]) -> float:
-    return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
-
-
 _QUALITY_ROUNDING = 1e-12
 _BOUNDED = attrgetter("complexity"), attrgetter("quality")
 
@@ -365,6 +306,7 @@ class Run:
         Trees that pay at smaller penalties; they do not breed, but widen the front in the end.
     islands : list of Run
         The runs of the islands of which this one is the sum; empty where there is one population.
+        Its logbook is that of the island with the best individual.
     stop_reason : str
         ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
         ``"callback_error"`` or ``"interrupt"``; empty while the run goes on.
