@@ -69,26 +69,10 @@ def make_statistics() -> tools.MultiStatistics:
     )
     statistics.register("best", itemgetter(0))
     statistics.register("mean", fmean)
-    statistics.register("std", deviation)
+    statistics.register("std", np.std)
     for name, share in QUARTILES.items():
-        statistics.register(name, quantile, share=share)
+        statistics.register(name, np.quantile, q=share)
     return statistics
-
-
-def deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation of a few numbers, in half the time of `numpy.std`."""
-    array = np.array(values, dtype=np.float64)
-    array -= fmean(values)
-    return math.sqrt(array.dot(array) / len(array))
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Return a quantile of a few numbers as `numpy.quantile` does, in a tenth of its time."""
-    ordered = sorted(values)
-    at = share * (len(ordered) - 1)
-    low = int(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
 
 
 _COLUMNS = ("gen", "nevals", "diversity", "seconds")

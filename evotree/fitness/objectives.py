@@ -193,9 +193,7 @@ class ConfusionScore(ClassLoss):
         labels, costs, _ = self._score(tree)
         return costs.T[labels]
 
-    def held_out_table(
-        self, tree: Leafed, mass: np.ndarray, reference: Leafed
-    ) -> np.ndarray:
+    def held_out_table(self, tree: Leafed, reference: Leafed) -> np.ndarray:
         """Return the table of a tree, where errors cost what they cost in another one."""
         return self._score(reference)[1].T[self.labels(tree)]
 
