@@ -406,7 +406,7 @@ def with_evolution(
     judged: list[Trial] = []
     for trial in trials:
         left = seconds_until(end, 1.0 / len(trials))
-        if left is not None and left <= 0.0:
+        if left <= 0.0:
             return trials
         others, held_out = problem.split(rows, folds, trial.fold)
         penalties = penalties_of_rows(problem.config, others)[: at + 1]

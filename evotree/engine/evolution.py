@@ -155,7 +155,12 @@ def logbook_of(plain: Mapping[str, list[Any]]) -> tools.Logbook:
 
 
 _QUALITY_ROUNDING = 1e-12
-_BOUNDED = attrgetter("complexity"), attrgetter("quality")
+_complexity, _quality = attrgetter("complexity"), attrgetter("quality")
+
+
+def keys_of(members: Sequence[Individual]) -> list[base.Fitness]:
+    """Return the keys that DEAP's archives have beside their members."""
+    return [member.fitness for member in reversed(members)]
 
 
 class ParetoFront(tools.ParetoFront):
@@ -171,36 +176,18 @@ class ParetoFront(tools.ParetoFront):
     A fitness of several values of another kind is followed as it is, by DEAP's own rules.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._index()
-
-    def _index(self) -> None:
-        """Make DEAP's keys, and the bounds that newcomers must pass, which rise both."""
-        self.keys[:] = [member.fitness for member in reversed(self.items)]
-        self._complexities, self._qualities = (
-            list(map(of, self.items)) for of in _BOUNDED
-        )
-
-    def clear(self) -> None:
-        """Remove all members."""
-        super().clear()
-        self._index()
-
     def update(self, population: Iterable[Individual]) -> None:
         """Let in the individuals that are better than all members of at most their complexity."""
-        population = list(population)
-        if any(has_own_objectives(individual) for individual in population):
-            super().update(population)
-            return
         for individual in population:
-            if self._lets_in(individual.quality, individual.complexity):
+            if has_own_objectives(individual):
+                super().update([individual])
+            elif self._lets_in(individual.quality, individual.complexity):
                 self.insert(individual)
 
     def _lets_in(self, quality: float, complexity: float) -> bool:
         """Return whether no member of at most a complexity has as high a quality."""
-        at = bisect_right(self._complexities, complexity)
-        return at == 0 or quality > self._qualities[at - 1]
+        at = bisect_right(self.items, complexity, key=_complexity)
+        return at == 0 or quality > self.items[at - 1].quality
 
     def insert(self, item: Individual) -> None:
         """Put a clone of an individual in its place, and drop the members that it dominates."""
@@ -212,22 +199,12 @@ class ParetoFront(tools.ParetoFront):
         member.fitness = FitnessQualityComplexity(
             (item.quality, float(item.complexity))
         )
-        first = bisect_left(self._complexities, member.complexity)
-        last = bisect_right(self._qualities, member.quality, lo=first)
+        first = bisect_left(self.items, member.complexity, key=_complexity)
+        last = bisect_right(self.items, member.quality, lo=first, key=_quality)
         self.items[first:last] = [member]
         if len(self.items) > MAX_MEMBERS:
             del self.items[least_gain(self.items)]
-        self._index()
-
-    def restore(self, members: Iterable[Individual]) -> None:
-        """Take the members of an earlier front, by rising complexity, as they are."""
-        self.items[:] = list(members)
-        self._index()
-        both = self._complexities, self._qualities
-        if len(self) > MAX_MEMBERS or any(
-            values != sorted(set(values)) for values in both
-        ):
-            raise ValueError(f"members of the complexities {both[0]} are no front.")
+        self.keys[:] = keys_of(self.items)
 
     def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
         """Let the prunings of all members compete, down to a single leaf (Breiman et al. 1984)."""

@@ -10,7 +10,6 @@ on Genetic Algorithms, 434-439.
 """
 
 import logging
-import math
 import os
 import pickle
 import signal
@@ -57,7 +56,7 @@ class Epoch(NamedTuple):
     population_size: int  # size of the first population
     until: int  # generation at which the epoch ends
     crossover_probability: float  # chance that two parents mate
-    seconds: float | None  # the island stops early, so many after it has begun
+    seconds: float  # the island stops early, so many after it has begun
     home: int  # number of the process that the islands belong to
     number: int  # number of the island
 
@@ -83,7 +82,7 @@ def run_epoch(epoch: Epoch) -> Run:
     stats = make_statistics()
     with deaf_to_interrupts(epoch.home):
         run = epoch.run
-        end = math.inf if epoch.seconds is None else time.perf_counter() + epoch.seconds
+        end = time.perf_counter() + epoch.seconds
         if hasattr(epoch.toolbox, "score"):  # clocks of two processes need not agree
             epoch.toolbox.score.end = end
         if run is None:
@@ -102,9 +101,8 @@ def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Run]:
     """Advance islands here; each has an equal share of the time that is left."""
     begin = time.perf_counter()
     for at, epoch in enumerate(epochs):
-        share = epoch.seconds
-        if share is not None:
-            share = max(0.0, (share - time.perf_counter() + begin) / (len(epochs) - at))
+        left = epoch.seconds - time.perf_counter() + begin
+        share = max(0.0, left / (len(epochs) - at))
         yield run_epoch(epoch._replace(seconds=share))
 
 
@@ -113,9 +111,7 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
     if executor is None:
         return list(_one_after_the_other(epochs))
     n_turns = -(-len(epochs) // n_at_once(executor, len(epochs)))
-    epochs = [
-        one._replace(seconds=one.seconds and one.seconds / n_turns) for one in epochs
-    ]
+    epochs = [one._replace(seconds=one.seconds / n_turns) for one in epochs]
     try:
         return run_tasks(run_epoch, epochs, executor, "epochs")
     except _PICKLING_ERRORS as error:
@@ -227,7 +223,7 @@ def epochs(
                 migrate(runs, exchange.size)
         at = 0 if joint is None else joint.generation
         until = min(at - at % exchange.every + exchange.every, max_generations)
-        left = None if end == math.inf else end - time.perf_counter()
+        left = end - time.perf_counter()
         rest = until, evolution.variation.crossover_probability, left, os.getpid()
         size = evolution.population_size
         tasks = [

@@ -158,9 +158,6 @@ class Objective:
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness
     least_rows = 1  # of a leaf, where there is a split
-    # The link of linear models in leaves. Trees evolve with models of "identity"; others are made
-    # of the best trees, which evolve with constant leaves (`linear_leaves.LogLinearLeaves`).
-    link: ClassVar[str] = "identity"
 
     # What an objective may have.
     features: FeatureCosts | None = None  # what features cost
