@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
-from evotree.leaf_models import check_arrays
+from evotree.leaf_models import LARGEST_SCORE, check_arrays
 from evotree.schema import MISSING, NumericColumn, Schema
 from evotree.tables.frames import level_of_user
 from evotree.words import check_length, number, rows_text, share_text
@@ -97,6 +97,11 @@ class LinearModel(NamedTuple):
     highest: float
     is_log: bool = False  # the sum is the logarithm of what is predicted
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the bounds are real ones; those of scores of classes bound nothing."""
+        return self.lowest > -LARGEST_SCORE or self.highest < LARGEST_SCORE
+
 
 @dataclass(frozen=True, eq=False)
 class FitArguments:
@@ -151,6 +156,8 @@ class Fitted:
         Units of the outputs, their standard deviations over the training rows.
     costs : ndarray of shape (n_nodes,), or None
         What a row costs that ends at each node, in the mean; for trees evolved for costs.
+    label_costs : ndarray of shape (n_nodes,), or None
+        The part of errors in these costs, where leaves have models, whose labels differ by row.
     notes : mapping of int to str, or None
         What is said of leaves of times to an event in the place of their rows.
     curves : mapping of int to StepFunction, or None
@@ -177,6 +184,7 @@ class Fitted:
     deviations: np.ndarray | None = None
     output_scale: np.ndarray | None = None
     costs: np.ndarray | None = None
+    label_costs: np.ndarray | None = None
     notes: Mapping[int, str] | None = None
     curves: Mapping[int, Any] | None = None
     hazard: Any = None
@@ -270,6 +278,25 @@ class Fitted:
         raise ValueError(
             f"output={output!r}: allowed are {', '.join(map(repr, names))}, and positions from "
             f"0 to {len(names) - 1}."
+        )
+
+    @cached_property
+    def scores(self) -> Fitted | None:
+        """The tree of the scores of classes, where leaves have logistic models.
+
+        Of two classes it has one output, the log-odds of the second class.
+        """
+        tree = self.tree
+        classes = self.classes
+        if tree.models is None or classes is None:
+            return None
+        if len(classes) == 2:
+            return replace(self, tree=tree.of_output(1), classes=None, sides=None)
+        return replace(
+            self,
+            classes=None,
+            sides=None,
+            output_names=tuple(f"score of {label}" for label in classes),
         )
 
     @cached_property
@@ -387,8 +414,13 @@ class Fitted:
 
     @cached_property
     def winners(self) -> list[int]:
-        """The class that each node predicts, by position."""
-        return list(map(int, self.tree.labels))
+        """The class that stands for each node where it is shown, by position.
+
+        It is what the node predicts; where leaves have models, so that rows of one leaf differ, the
+        most frequent class of its rows.
+        """
+        tree = self.tree
+        return list(map(int, tree.labels if tree.models is None else tree.majority))
 
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
@@ -520,7 +552,7 @@ def fitted_of(
                 "class_names: allowed is None for a tree of several outputs."
             )
         check_length("class_names", class_names, n_outputs, "classes")
-        if tree.models is not None:
+        if tree.models is not None and not tree.models.of_classes:
             raise ValueError(
                 "class_names: allowed is None where leaves have linear models."
             )

@@ -4,6 +4,8 @@ import numpy as np
 
 from evotree.tree import ObliqueTree
 
+_SHARE_OF_SCORE = 0.25  # by which a class share rises with its log-odds, at most
+
 KINDS = ("impurity", "influence")
 """What the importance of a feature may be."""
 
@@ -67,6 +69,8 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
     of_features: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
     if tree.models is not None:
         explained = np.abs(tree.models.coefficients) * spread
+        if tree.models.of_classes:
+            explained *= _SHARE_OF_SCORE
         of_features += samples @ (
             _shares(explained) if kind == "influence" else np.square(explained)
         )

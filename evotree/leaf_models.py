@@ -1,7 +1,8 @@
 """Linear models in the leaves of a tree: what they predict, and within which range.
 
 All kinds are read in one way: `each` has one `LeafModels` for each number that a leaf predicts,
-and `with_each` makes the same kind of others. Leaves of classes hold shares, and no models.
+`with_each` makes the same kind of others, and `of_classes` says whether these numbers are the
+scores of classes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
+
+LARGEST_SCORE = 1e300
+"""The bound of scores, which are not bounded otherwise: differences of two are finite."""
 
 
 def check_arrays(
@@ -35,6 +40,11 @@ class LeafModels(NamedTuple):
     coefficients: np.ndarray  # (n_nodes, n_features)
     lowest: np.ndarray  # (n_nodes,)
     highest: np.ndarray  # (n_nodes,)
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether the numbers are scores of classes."""
+        return False
 
     @property
     def is_log(self) -> bool:
@@ -126,6 +136,11 @@ class OutputModels(NamedTuple):
     each: tuple[LeafModels, ...]
 
     @property
+    def of_classes(self) -> bool:
+        """Whether the numbers are scores of classes."""
+        return False
+
+    @property
     def is_log(self) -> bool:
         """Whether what leaves predict is the exponential of their scores."""
         return False
@@ -163,7 +178,35 @@ class OutputModels(NamedTuple):
             models.validate(n_nodes, n_features)
 
 
-LEAF_MODELS = {kind.__name__: kind for kind in (LeafModels, LogModels, OutputModels)}
+class ClassModels(OutputModels):
+    """Logistic models of the leaves for classes: `each` is the score of a class.
+
+    The class of the largest score is predicted, of equals the first; the probabilities of the
+    classes are the softmax of their scores, which are bounded by `LARGEST_SCORE` alone. Of two
+    classes the first has the score 0, and the score of the second is its log-odds.
+    """
+
+    __slots__ = ()
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether the numbers are scores of classes."""
+        return True
+
+    def scores(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Return the scores of the classes, of shape (n_samples, n_classes)."""
+        return super().predict(X, leaves)
+
+    def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes, of shape (n_samples, n_classes)."""
+        probabilities = softmax(self.scores(X, leaves), axis=1)
+        # Far away from the training rows they would be 0, which no finite score means.
+        return np.maximum(probabilities, np.finfo(np.float64).tiny)
+
+
+LEAF_MODELS = {
+    kind.__name__: kind for kind in (LeafModels, LogModels, OutputModels, ClassModels)
+}
 """The kinds of linear models in leaves."""
 
 

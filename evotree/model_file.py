@@ -115,7 +115,7 @@ class Model:
                     raise ValueError(
                         f"the model predicts {width} outputs: a file holds models of one."
                     )
-            elif tree.models is not None:
+            elif tree.models is not None and not tree.models.of_classes:
                 raise ValueError(
                     "the tree has linear models in leaves, which predict no classes."
                 )

@@ -30,12 +30,15 @@ class Explanation(NamedTuple):
         would be for the mean row. At a split it is the signed distance to the hyperplane, above 0
         on the right, and all three are in units of the spread of the projection over the training
         rows of the node. At a leaf with a linear model it is what the model says before its bounds,
-        in the units of the target. Leaves without a model have no lines.
+        in the units of the target; of classes the score of the one that is predicted, of two its
+        log-odds. Leaves without a model have no lines.
     rows : pandas.DataFrame
         One line for each row: ``prediction``, a class or a number; ``leaf``; ``decision_distance``,
-        the smallest absolute distance to a hyperplane on its path, infinite where there is none;
-        ``outside``, the names of the features whose values are outside the range of the training
-        rows.
+        the smallest absolute distance to a hyperplane on its path, or to another class by the
+        logistic model of its leaf, infinite where there is neither; ``outside``, the names of the
+        features whose values are outside the range of the training rows. The distance to another
+        class is a difference of scores, in units of the spread that it would have if the features
+        were not correlated.
     """
 
     terms: pd.DataFrame
@@ -46,16 +49,17 @@ class Explanation(NamedTuple):
         return f"Explanation of {len(self.rows)} rows, {len(self.terms)} terms\n{rows}"
 
 
-def explain(fitted: Fitted, X: np.ndarray) -> Explanation:
-    """Explain the path of each row."""
+def explain(fitted: Fitted, X: np.ndarray, of: np.ndarray | None = None) -> Explanation:
+    """Explain the path of each row; `of` has other classes than those predicted, by position."""
     tree, training, classes = fitted.tree, fitted.training, fitted.classes
     assert training is not None
     names = np.array(fitted.features, dtype=object)
     leaves = tree.apply(X)
+    labels = leaves if classes is None else tree.predict_label(X)
     depths = node_depths(tree.subtree_size)
     distances = np.full(len(X), np.inf)
     parts = {name: [np.empty(0, dtype)] for name, dtype in _COLUMNS.items()}
-    for k, side, rows, models in _sides(tree, leaves):
+    for k, side, rows, models in _sides(tree, leaves, labels if of is None else of):
         if side != "leaf":
             weights, constant, scale = (
                 tree.weights[k],
@@ -99,6 +103,9 @@ def explain(fitted: Fitted, X: np.ndarray) -> Explanation:
             parts[name].append(
                 np.broadcast_to(np.asarray(columns[name], dtype=dtype), values.size)
             )
+    if classes is not None and tree.models is not None:
+        inside = _distances_to_classes(tree, X, leaves, labels)
+        distances = np.minimum(distances, inside)
     terms = pd.DataFrame({name: np.concatenate(part) for name, part in parts.items()})
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
     # A bend is outside of its range where the number is.
@@ -109,7 +116,7 @@ def explain(fitted: Fitted, X: np.ndarray) -> Explanation:
             {
                 "prediction": tree.predict_value(X)[:, 0]
                 if classes is None
-                else classes[tree.predict_label(X)],
+                else classes[labels],
                 "leaf": leaves,
                 "decision_distance": distances,
                 "outside": [tuple(names[features]) for features in is_outside],
@@ -119,7 +126,7 @@ def explain(fitted: Fitted, X: np.ndarray) -> Explanation:
 
 
 def _sides(
-    tree: ObliqueTree, leaves: np.ndarray
+    tree: ObliqueTree, leaves: np.ndarray, labels: np.ndarray
 ) -> Iterator[tuple[int, str, np.ndarray, LeafModels | None]]:
     """Yield each node with a side, the rows that take it, and what a leaf predicts them by."""
     for k in range(len(tree)):
@@ -128,5 +135,38 @@ def _sides(
             for side, child in (("left", tree.left(k)), ("right", tree.right(k))):
                 end = child + tree.subtree_size[child]
                 yield k, side, np.flatnonzero((leaves >= child) & (leaves < end)), None
-        else:
+        elif tree.models is None or not tree.models.of_classes:
             yield k, "leaf", at, tree.models
+        else:
+            for label, models in enumerate(_speaking(tree.models)):
+                yield k, "leaf", at[labels[at] == label], models
+
+
+def _speaking(models: Any) -> list[LeafModels]:
+    """Return the models of the scores of classes, of two those of their log-odds."""
+    if len(models.each) > 2:
+        return list(models.each)
+    second = models.each[1]
+    first = LeafModels(
+        -second.intercepts, -second.coefficients, -second.highest, -second.lowest
+    )
+    return [first, second]
+
+
+def _distances_to_classes(
+    tree: ObliqueTree, X: np.ndarray, leaves: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Return how far rows are from where the model of their leaf predicts another class."""
+    models: Any = tree.models
+    scores = models.scores(X, leaves)
+    coefficients = tree.known_spread * np.stack(
+        [one.coefficients for one in models.each]
+    )
+    distances = np.full(len(X), np.inf)
+    for k, label in {*zip(leaves.tolist(), labels.tolist(), strict=True)}:
+        rows = np.flatnonzero((leaves == k) & (labels == label))
+        units = np.linalg.norm(coefficients[:, k] - coefficients[label, k], axis=1)
+        others = units > 0.0  # classes whose log-odds against this one change
+        gaps = scores[rows, label, np.newaxis] - scores[rows][:, others]
+        distances[rows] = (gaps / units[others]).min(axis=1, initial=np.inf)
+    return distances

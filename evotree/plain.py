@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from evotree.fitted import TrainingRows
-from evotree.leaf_models import LeafModels, LogModels, OutputModels
+from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
 from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4
@@ -32,7 +32,7 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
 
     It holds the ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
     ``weighted_n_node_samples``, ``row_counts``, ``labels``, ``models`` and ``output_names`` only
-    where the tree has them; those of several outputs are a list. `json.dumps` writes a
+    where the tree has them; those of several outputs, or classes, are a list. `json.dumps` writes a
     float so that it reads back as the same one. A tree that is larger than `tree_from_dict` reads
     is refused.
     """
@@ -101,7 +101,8 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     models: Any = data.get("models")
     fields = LeafModels._fields
     if isinstance(models, list):
-        models = OutputModels(
+        kind = ClassModels if names is None else OutputModels
+        models = kind(
             tuple(LeafModels(**_arrays(one, "models", fields)) for one in models)
         )
     elif models is not None:

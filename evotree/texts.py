@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, TypeAlias
 
@@ -322,8 +322,10 @@ class Wording:
         if model.is_log:
             pieces[-1] += ")"
             ends = [math.exp(end) for end in ends]
-        pieces[-1] += before_bounds
-        return [*pieces, f"within [{', '.join(map(self._number, ends))}]"]
+        if model.is_bounded:
+            pieces[-1] += before_bounds
+            pieces.append(f"within [{', '.join(map(self._number, ends))}]")
+        return pieces
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
         """Return the pieces of each output at leaf `k`; of several they begin with its name."""
@@ -348,6 +350,8 @@ class Wording:
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
         """Return what leaf `k` predicts in lines: its largest shares, or the terms of its sums."""
+        if self.fitted.scores is not None:
+            return self.scores(k)
         if self.fitted.classes is not None:
             return sum(self.shares(k, most), [])
         return sum(self.outputs(k), [])
@@ -370,6 +374,16 @@ class Wording:
         first, *others = self.sentence(k)
         return [begin + first, *others]
 
+    def scores(self, k: int) -> list[str]:
+        """Return the scores of classes at leaf `k`, the largest of which predicts, in pieces."""
+        assert self.fitted.scores is not None and self.fitted.classes is not None
+        words = replace(self, fitted=self.fitted.scores)
+        begin = "class: that of the largest score;"
+        if not words.fitted.targets:
+            first, second = map(self.written, self.fitted.classes)
+            begin = f"class: {second} if above 0, else {first}; log-odds of {second} ="
+        return [begin, *words.sentence(k)]
+
     def leaf(self, k: int) -> list[str]:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
         fitted = self.fitted
@@ -378,7 +392,7 @@ class Wording:
             pieces = self.predicted(k)
         else:
             winner = self.written(fitted.classes[fitted.winners[k]])
-            pieces = [f"class: {winner}"]
+            pieces = [f"class: {winner}"] if fitted.scores is None else self.scores(k)
             if not fitted.holds_actions:
                 known += map(", ".join, self.shares(k))
         if fitted.costs is not None:
@@ -420,9 +434,12 @@ def coefficient_table(
         the coefficient of each feature that some leaf uses, in the order of the features; a feature
         that is called like another column is in quotation marks. Those of log-linear models are of
         the logarithm of what is predicted. Of several outputs each has the
-        rows of the leaves, with its name as ``output`` in front.
+        rows of the leaves, with its name as ``output`` in front. The scores of classes have no
+        bounds.
     """
     fitted = fitted_of(tree, feature_names)
+    is_bounded = fitted.scores is None
+    fitted = fitted.scores or fitted
     if ranges:
         return pd.DataFrame(_slopes(fitted))
     leaves = np.flatnonzero(fitted.tree.is_leaf)
@@ -438,8 +455,9 @@ def coefficient_table(
         if one.tree.n_node_samples is not None:
             columns["n_node_samples"] = one.tree.n_node_samples[leaves]
         columns["intercept"] = models.intercepts[leaves]
-        columns["lowest"] = models.lowest[leaves]
-        columns["highest"] = models.highest[leaves]
+        if is_bounded:
+            columns["lowest"] = models.lowest[leaves]
+            columns["highest"] = models.highest[leaves]
         used = np.flatnonzero(models.coefficients.any(axis=0))
         coefficients = pd.DataFrame(
             models.coefficients[np.ix_(leaves, used)],

@@ -283,7 +283,15 @@ class ObliqueTree:
 
     @property
     def labels(self) -> np.ndarray:
-        """Position of the class that each node predicts, of shape (n_nodes,)."""
+        """Position of the class that each node predicts, of shape (n_nodes,).
+
+        A ValueError where leaves have models: their class depends on the row (`predict_label`).
+        """
+        if self.models is not None:
+            raise ValueError(
+                "labels: the leaves of this tree have models, so that rows of one leaf differ; "
+                "predict_label(X) says what each row is predicted."
+            )
         return self.majority if self.given_labels is None else self.given_labels
 
     @property
@@ -421,6 +429,8 @@ class ObliqueTree:
 
     def predict_label(self, X: np.ndarray) -> np.ndarray:
         """Return the position of the class that each row gets, of shape (n_samples,)."""
+        if self.models is not None:
+            return self.predict_value(X).argmax(axis=1)
         return self.labels[self.apply(X)]
 
     def label_losses(

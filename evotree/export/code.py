@@ -218,6 +218,8 @@ def _export(
     members = members_of(tree, features, classes)
     if len(members) > 1 or is_forest(tree):
         parts = _vote(members, name, probability, language)
+    elif members[0].scores is not None:
+        parts = _by_scores(members[0], members[0].scores, name, probability, language)
     else:
         parts = (_probabilities if probability else _function)(
             members[0], name, language
@@ -481,6 +483,51 @@ for (c = 0; c < {n_classes}; c++) {{
     return [*parts, _written(language, "void p", name, notes, body.splitlines())]
 
 
+def _by_scores(
+    fitted: Fitted,
+    scores: Fitted,
+    name: str,
+    probability: bool,
+    language: _Language,
+) -> list[str]:
+    """Return the functions of the scores of classes, and of the class or the probabilities."""
+    n_classes = len(fitted.labels)
+    found = f"{name}_scores(x)"
+    parts = _function(scores, f"{name}_scores", language)
+    if probability:
+        parts.insert(0, language.exp)
+    if language is _PYTHON:
+        body = f"""y = {found if scores.targets else f"[0.0, {found}]"}
+"""
+        if probability:
+            body += """p = [exp(score - max(y)) for score in y]
+total = sum(p)
+return [share / total for share in p]"""
+        else:
+            body += f"return {tuple(fitted.labels)!r}[y.index(max(y))]"
+    else:
+        body = f"""double y[{n_classes}] = {{0.0}}{", total = 0.0" if probability else ""};
+int c, best = 0;
+{f"{name}_scores(x, y)" if scores.targets else f"y[1] = {found}"};
+for (c = 1; c < {n_classes}; c++) {{
+    best = y[c] > y[best] ? c : best;
+}}
+"""
+        if probability:
+            body += f"""for (c = 0; c < {n_classes}; c++) {{
+    p[c] = exp(y[c] - y[best]);
+    total += p[c];
+}}
+for (c = 0; c < {n_classes}; c++) {{
+    p[c] /= total;
+}}"""
+        else:
+            body += "return best;"
+            parts.append(_c_labels(fitted, name))
+    kind = "void p" if probability else "int"
+    return [*parts, _written(language, kind, name, [], body.splitlines())]
+
+
 def _reaching(fitted: Fitted, sides: SoftSides, language: _Language) -> Iterator[str]:
     """Yield the assignments that find how probably nodes are reached."""
     tree = fitted.tree
@@ -670,6 +717,17 @@ def export_sql(
     lines: list[str] = []
     if len(members) > 1 or is_forest(tree):
         lines = _vote_in_sql(members, operands)
+    elif fitted.scores is not None:
+        # Of two classes one score is 0.
+        cases = [] if fitted.scores.targets else ["0.0e0"]
+        cases += [_sql_cases(output, operands) for output in fitted.scores.each]
+        names = [f"s{c}" for c in range(len(cases))]
+        lines = [
+            f"WITH scores ({', '.join(names)}) AS (VALUES (",
+            ",\n".join(cases),
+            "))",
+            *_sql_largest(names, list(map(_sql_literal, fitted.labels)), "scores"),
+        ]
     if lines:  # a subquery
         case = f"CASE\n{_sql_branch([needed], 'NULL')}    ELSE (" if needed else "("
         return "\n".join([case, *lines, ")\nEND\n" if needed else ")\n"])

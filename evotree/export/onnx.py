@@ -116,8 +116,10 @@ def _classified(
 ) -> tuple[str, str]:
     """Write the nodes of a classifier: labels, picked by leaf or by vote, and probabilities."""
     tree, sides = members[0].tree, members[0].sides
-    if is_vote or len(members) > 1:
+    if is_vote or len(members) > 1 or tree.models is not None:
         shares = _mean(graph, rows, [one.tree for one in members])
+        if tree.models is not None:
+            shares = graph.node("Softmax", [shares], axis=1)
         at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
         return graph.node("Gather", [labels, at], axis=0), shares
     paths = _Paths(graph, rows, tree)

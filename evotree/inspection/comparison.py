@@ -26,8 +26,9 @@ class RowComparison(NamedTuple):
     `node` is the split, or the leaf where they meet. `terms` has a line for each of its terms, the
     one that parts them most first: the values, the weight as the split is printed, and what each
     adds to the distance to the hyperplane, in spreads of the projection, above 0 where the printed
-    sum is above its threshold; at a leaf with a model, to what it says. `rows` has the leaf and
-    prediction of each, and ``total``, that distance.
+    sum is above its threshold; at a leaf with a model, to what it says, of classes about the one
+    that is predicted for `a`. `rows` has the leaf and prediction of each, and ``total``, that
+    distance.
     """
 
     node: int
@@ -57,8 +58,11 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     check_model("model", model)
     given = {"row_a": row_a, "row_b": row_b}
     rows = [model.encode(one_row(*one), bends=True) for one in given.items()]
-    model.fitted_.of_output(None)  # refuses several outputs
-    found = [explain(model.fitted_, one) for one in rows]
+    tree = model.fitted_.of_output(None).tree
+    classes = model.classes_ if is_classifier(model) else None
+    # The models of a leaf speak of one class, that of `row_a`.
+    of = None if classes is None else tree.predict_label(rows[0])
+    found = [explain(model.fitted_, one, of) for one in rows]
     paths = [one.terms for one in found]
     sides = [dict(zip(path.node, path.side, strict=True)) for path in paths]
     apart = [k for k in sides[0] if k in sides[1] and sides[0][k] != sides[1][k]]

@@ -178,6 +178,7 @@ class Goal(NamedTuple):
     leaves: np.ndarray
     low: float = -np.inf
     high: float = np.inf
+    label: int | None = None  # the class, by position, whose score is to be the largest
 
 
 # A distance, its leaf, and the point there.
@@ -500,6 +501,15 @@ class Space:
         models = tree.models
         if models is None:
             return
+        if goal.label is not None:
+            own = models.each[goal.label]
+            for label, other in enumerate(models.each):
+                normal = other.coefficients[leaf] - own.coefficients[leaf]
+                limit = float(own.intercepts[leaf] - other.intercepts[leaf])
+                if label != goal.label:
+                    norm = float(np.linalg.norm(normal * self.spread))
+                    yield normal, limit, norm, label > goal.label, np.inf
+            return
         normal, start = models.coefficients[leaf], models.intercepts[leaf]
         norm, width = float(np.linalg.norm(normal * self.spread)), goal.high - goal.low
         if models.lowest[leaf] < goal.low:
@@ -508,19 +518,22 @@ class Space:
             yield normal, goal.high - start, norm, False, width
 
 
-def nearest_points(space: Space, goal: Goal, n_points: int = 1) -> list[LeafPoint]:
+def nearest_points(
+    space: Space, goals: Sequence[Goal], n_points: int = 1
+) -> list[LeafPoint]:
     """Return the nearest points of the leaves that predict what is asked for, the nearest first."""
     candidates = []
-    for leaf in goal.leaves.tolist():
-        program = space.steps(leaf, goal, MARGINS[0])
-        least = np.inf if program is None else least_length(program[1])
-        if np.isfinite(least):
-            candidates.append((least, leaf))
+    for number, goal in enumerate(goals):
+        for leaf in goal.leaves.tolist():
+            program = space.steps(leaf, goal, MARGINS[0])
+            least = np.inf if program is None else least_length(program[1])
+            if np.isfinite(least):
+                candidates.append((least, leaf, number))
     points: list[LeafPoint] = []
-    for least, leaf in sorted(candidates):
+    for least, leaf, number in sorted(candidates):
         if len(points) == n_points and least >= points[-1][0]:
             break
-        nearest = _nearest_of_leaf(space, leaf, goal)
+        nearest = _nearest_of_leaf(space, leaf, goals[number])
         if nearest is not None:
             points = sorted([*points, nearest], key=lambda point: point[0])[:n_points]
     return points
@@ -565,6 +578,8 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
     row = point[np.newaxis]
     if tree.apply(row)[0] != leaf:
         return False
+    if goal.label is not None:
+        return int(tree.predict_label(row)[0]) == goal.label
     if tree.models is None:
         return True
     return goal.low <= float(tree.models.scores(row, np.array([leaf]))[0]) <= goal.high
@@ -573,14 +588,14 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
 def explain_failure(
     space_of: Callable[[PointLimits], Space],
     limits: PointLimits,
-    goal: Goal,
+    goals: Sequence[Goal],
     schema: Schema,
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
     if enough := [
         name
         for name, other in limits.relaxed(schema.names)
-        if nearest_points(space_of(other), goal)
+        if nearest_points(space_of(other), goals)
     ]:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
@@ -596,9 +611,9 @@ def cell(column: Column, features: np.ndarray) -> Any:
     return next(compress(column.levels, features), column.other)
 
 
-def goal_of_class(
+def goals_of_class(
     tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any
-) -> Goal:
+) -> list[Goal]:
     """Return the leaves that predict a class, None for any but that of a row."""
     if target is not None and target not in classes.tolist():
         raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
@@ -607,13 +622,18 @@ def goal_of_class(
         if target is None
         else classes == target
     )
+    if tree.models is not None:
+        leaves = np.flatnonzero(tree.is_leaf)
+        return [
+            Goal(leaves, label=label) for label in np.flatnonzero(is_wanted).tolist()
+        ]
     leaves = np.flatnonzero(tree.is_leaf & is_wanted[tree.labels])
     if not leaves.size:
         raise ValueError(f"target={target!r}: no leaf of the tree predicts it.")
-    return Goal(leaves)
+    return [Goal(leaves)]
 
 
-def goal_of_interval(tree: ObliqueTree, target: Any) -> Goal:
+def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
     """Return the leaves that can predict a number of an interval."""
     try:
         low, high = (float(end) for end in target)
@@ -633,7 +653,7 @@ def goal_of_interval(tree: ObliqueTree, target: Any) -> Goal:
             f"target={target!r}: no leaf of the tree predicts it; they predict from "
             f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
         )
-    return Goal(leaves, low, high)
+    return [Goal(leaves, low, high)]
 
 
 # ---- the question -------------------------------------------------------------------------------
@@ -707,10 +727,10 @@ def counterfactuals(
         plausible=plausible,
     )
     tree = fitted.of_output(output).tree
-    goal = (
-        goal_of_class(tree, point, fitted.classes, target)
+    goals = (
+        goals_of_class(tree, point, fitted.classes, target)
         if fitted.classes is not None
-        else goal_of_interval(tree, target)
+        else goals_of_interval(tree, target)
     )
     is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
@@ -718,11 +738,11 @@ def counterfactuals(
         limits = replace(limits, fixed=limits.fixed | is_missing)
         return Space(tree, training, fitted.schema, point, limits)
 
-    found = nearest_points(space_of(limits), goal, n_points)
+    found = nearest_points(space_of(limits), goals, n_points)
     if not found:
         raise ValueError(
             f"target={target!r}: no point within the constraints; "
-            f"{explain_failure(space_of, limits, goal, fitted.schema)}"
+            f"{explain_failure(space_of, limits, goals, fitted.schema)}"
         )
     return [_decoded(fitted.schema, row, point, *one) for one in found]
 

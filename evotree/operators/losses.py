@@ -46,14 +46,14 @@ def row_losses(
     X = rows.X if isinstance(tree, Individual) else rows.raw
     if kind is not None:
         shares = tree.predict_value(X) if sides is None else sides.predict(tree, X)
-        return PROBABILITY_LOSSES[kind](shares, rows.y, rows.sample_weight)
+        return prediction_losses(shares, rows, kind)
     judged: Any = tree
     objective = rows.bound_objective
     if isinstance(tree, Individual):
         objective = tree.objective
     elif rows.n_classes == 0:
         return target_losses(tree.predict_value(X), rows)
-    elif objective is None:
+    elif objective is None or tree.models is not None:
         return tree.label_losses(X, rows.y)
     else:
         judged = tree.counted()
@@ -65,6 +65,15 @@ def row_losses(
     if rows.n_classes:
         return table[leaves, rows.y]
     return losses_at(table, leaves, X, rows.targets, *loss_of_targets(rows))
+
+
+def prediction_losses(
+    predicted: np.ndarray, rows: Dataset, kind: str | None = None
+) -> np.ndarray:
+    """Return what rows lose by their probabilities, if a loss of these is named, or raw targets."""
+    if kind is None:
+        return target_losses(predicted, rows)
+    return PROBABILITY_LOSSES[kind](predicted, rows.y, rows.sample_weight)
 
 
 def target_losses(predicted: np.ndarray, rows: Dataset) -> np.ndarray:

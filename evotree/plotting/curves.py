@@ -438,7 +438,7 @@ _KIND_LABELS = {
     "tree": "first trees",
     "evolved": "evolved trees",
     "logistic": "logistic models as trees",
-    "linear": "models in leaves",
+    "linear": "logistic models in leaves",
 }
 
 

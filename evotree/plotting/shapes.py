@@ -37,7 +37,8 @@ def plot_shapes(
     A column has one line, the sum of its terms, such as ``age``, ``age above 52`` and ``log(age)``,
     over the range of the training rows; that of categories has a point for each level. 0 is what
     the mean of the training rows at the node adds. Of a split rows go right where the sum of all
-    columns is high. Of several outputs each has a line.
+    columns is high. Of several outputs, and of scores of classes, each has a line; of two classes
+    it is that of the log-odds.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ def plot_shapes(
         "are fitted estimators of one tree.",
     )
     fitted = fitted_of(estimator)
+    fitted = fitted.scores or fitted
     used = np.flatnonzero([one.factors.any(axis=1) for one in fitted.each][0])
     if node is None and used.size:
         node = int(used[0])

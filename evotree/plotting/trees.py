@@ -210,7 +210,7 @@ def _folded_lines(words: Wording, k: int) -> Iterator[str]:
     n_leaves = int(fitted.tree.is_leaf[below].sum())
     n_terms = int(np.count_nonzero(fitted.tree.weights[below]))
     yield f"{n_leaves} leaves, {counted(n_terms, 'term')}"
-    if fitted.classes is not None:
+    if fitted.classes is not None and fitted.scores is None:
         yield from itertools.chain.from_iterable(words.shares(k, MOST_SHARES))
 
 

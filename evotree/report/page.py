@@ -180,7 +180,13 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         trees, own = _trees(subject, rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
     column_of = schema.column_of
-    parts = [part for tree in trees for part in tree["nodes"] if "f" in part]
+    parts = [
+        part
+        for tree in trees
+        for node in tree["nodes"]
+        for part in (node, *node.get("z", ()))
+        if "f" in part
+    ]
     used_columns = sorted({int(column_of[j]) for part in parts for j in part["f"]})
     kept = np.flatnonzero(np.isin(column_of, used_columns))
     # A bend is outside of its range where the number is.
@@ -344,9 +350,10 @@ def _tree(
 def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted) -> None:
     """Give each node with bent columns what its columns add, as `plot_shapes` draws it."""
     columns, bent = fitted.schema, list(fitted.schema.bends)
-    is_bent = np.any([one.factors[:, bent] for one in fitted.each], axis=(0, 2))
+    scored = fitted.scores or fitted
+    is_bent = np.any([one.factors[:, bent] for one in scored.each], axis=(0, 2))
     for k in np.flatnonzero(is_bent).tolist():
-        lines = column_lines(fitted, k, N_LINE_POINTS)
+        lines = column_lines(scored, k, N_LINE_POINTS)
         nodes[k]["shapes"] = [
             {
                 "column": c,
@@ -418,6 +425,12 @@ def _node(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str
         node["r"] = _with_few_digits(fitted.row_shares[k], digits)
     if fitted.sides is not None:
         node |= _soft(fitted, k, own)
+    if fitted.scores is not None and not fitted.is_split(k):
+        each = (
+            replace(fitted, tree=tree.of_output(c), classes=None)
+            for c in range(len(values))
+        )
+        return node | {"z": [_sum(one, k, training, own) for one in each]}
     if own and k in (fitted.notes or {}):
         node |= _survival(fitted, k)
     has_terms = fitted.is_split(k) or (model is not None and model.terms)
@@ -473,6 +486,7 @@ def _sum(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str,
         "b": model.intercept,
         "lo": model.lowest,
         "hi": model.highest,
+        "bounded": model.is_bounded,
         "log": model.is_log,
     }
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.leaf_models import LeafModels
+from evotree.leaf_models import LARGEST_SCORE, LeafModels
 from evotree.tree import ObliqueTree
 
 AUTO = "auto"
@@ -479,7 +479,8 @@ def _round_line(
             (models.lowest, ROUND_FLOOR),
             (models.highest, ROUND_CEILING),
         ):
-            bounds[k] = _at_place(float(bounds[k]), place, outwards)
+            if abs(bounds[k]) < LARGEST_SCORE:
+                bounds[k] = _at_place(float(bounds[k]), place, outwards)
 
 
 def _fewest_coefficient_digits(

@@ -13,11 +13,13 @@ const Model = (data) => {
       node.of = node.of ?? k; // its number in the tree as fitted
       node.isLeaf = tree.size[k] === 1;
       node.children = node.isLeaf ? [] : [k + 1, k + 1 + tree.size[k + 1]];
-      node.f = node.f || [];
-      node.w = node.w || [];
-      node.order = node.f.map((_, i) => i).sort((a, b) => node.f[a] - node.f[b]);
-      node.c = node.c || node.f.map((j) => data.means[j]);
-      node.influence = node.f.map((j, i) => Math.abs(node.w[i]) * data.spread[j]);
+      for (const part of [node, ...(node.z || [])]) {
+        part.f = part.f || [];
+        part.w = part.w || [];
+        part.order = part.f.map((_, i) => i).sort((a, b) => part.f[a] - part.f[b]);
+        part.c = part.c || part.f.map((j) => data.means[j]);
+        part.influence = part.f.map((j, i) => Math.abs(part.w[i]) * data.spread[j]);
+      }
     });
     tree.nodes.forEach((node, k) => {
       for (const child of node.children) tree.nodes[child].parent = k;
@@ -100,12 +102,19 @@ const Model = (data) => {
   // The number that a leaf predicts for a row, or the position of its class.
   const predict = (tree, x) => {
     const leaf = tree.nodes[apply(tree, x)];
+    if (leaf.z !== undefined) return largest(leaf.z.map((part) => line(part, x)));
     if (isClassifier) return leaf.l;
     return leaf.b === undefined ? leaf.v[0] : line(leaf, x);
   };
 
   const probabilities = (tree, x) => {
     const leaf = tree.nodes[apply(tree, x)];
+    const { z } = leaf;
+    if (z !== undefined) {
+      const scores = z.map((part) => line(part, x));
+      const odds = scores.map((score) => Math.exp(score - Math.max(...scores)));
+      return odds.map((one) => one / odds.reduce((a, b) => a + b, 0));
+    }
     if (!tree.soft) return leaf.v.slice();
     const found = data.classes.map(() => 0);
     const reach = new Array(tree.nodes.length).fill(0);
@@ -128,21 +137,31 @@ const Model = (data) => {
     return found.map((one) => one / whole);
   };
 
+  // The score of a class; of two classes its log-odds, which the second part has of the second.
+  const speaking = (z, at) => {
+    if (z.length > 2 || at === 1) return z[at];
+    const [, { w, b, lo, hi }] = z;
+    return { ...z[1], w: w.map((one) => -one), b: -b, lo: -hi, hi: -lo };
+  };
+
   // What each term adds to each decision on the way of a row, as `explain` tells it.
+  // Of scores of classes it is that of the predicted class, of two classes its log-odds.
   const explain = (tree, x) => path(tree, x).map((k, step, nodes) => {
     const node = tree.nodes[k];
+    const at = node.z === undefined ? null : predict(tree, x);
+    const part = at === null ? node : speaking(node.z, at);
     const scale = node.isLeaf ? 1 : node.s;
-    const constant = node.isLeaf ? (node.b === undefined ? 0 : node.b) : -node.t;
-    const terms = node.f.map((j, i) => ({
+    const constant = node.isLeaf ? (part.b === undefined ? 0 : part.b) : -node.t;
+    const terms = part.f.map((j, i) => ({
       feature: j,
       value: x[j],
-      weight: node.w[i],
-      contribution: (node.w[i] * (x[j] - node.c[i])) / scale,
+      weight: part.w[i],
+      contribution: (part.w[i] * (x[j] - part.c[i])) / scale,
     }));
-    const centre = (node.f.reduce((s, _, i) => s + node.w[i] * node.c[i], 0) + constant) / scale;
+    const centre = (part.f.reduce((s, _, i) => s + part.w[i] * part.c[i], 0) + constant) / scale;
     const total = terms.reduce((s, term) => s + term.contribution, centre);
     const goesLeft = !node.isLeaf && nodes[step + 1] === node.children[0];
-    return { node: k, terms, centre, total, goesLeft };
+    return { node: k, terms, centre, total, goesLeft, part, label: at };
   });
 
   // The inequality of a split for readers: divided by its most influential weight.
@@ -199,7 +218,8 @@ const Model = (data) => {
     const nCut = tree.nodes.length - nodes.length;
     const size = tree.size.map((one, j) => (j <= k && j + one >= end ? one - nCut : one)).filter(isKept);
     const leaves = (nodes.length + 1) / 2;
-    const terms = nodes.reduce((total, node) => total + (node.f || []).length, 0);
+    const parts = nodes.flatMap((node) => node.z || [node]);
+    const terms = parts.reduce((total, part) => total + (part.f || []).length, 0);
     return prepare({ ...tree, nodes, size, leaves, terms, complexity: leaves + terms, soft: false });
   };
 

@@ -85,6 +85,7 @@
     return `${sumText(terms, node.f, most)} ${relation}\u00a0${printed(threshold)}`;
   };
   const leafText = (node) => {
+    if (node.z !== undefined) return classes.length > 2 ? "the class of the largest score" : `${classes[1]} where its log-odds are above 0`;
     if (isClassifier) return classes[node.l];
     if (node.b === undefined) return number(node.v[0], 7);
     return `a line of ${count(node.f.length, "term")}`;
@@ -213,12 +214,16 @@
       if (found.length <= most || n <= 1) return found.slice(0, most);
     }
   };
+  // The parts of a leaf's model of classes, with their names.
+  const scoresOf = (node) => (classes.length === 2 ? [[`Log-odds of ${classes[1]}:`, node.z[1]]] : node.z.map((part, c) => [`Score of ${classes[c]}:`, part]));
   // The lines of a card, those to be strong first.
   const cardLines = (node, width, most) => {
     if (!node.isLeaf) return { lines: foldTerms((n) => conditionText(node, n), node.f.length, width, most, false), nStrong: 0 };
     const strong = node.b === undefined ? foldText(isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width, true)
       : [];
-    const others = node.b === undefined || (most < 2 && !state.isPaper) ? [] : foldTerms((n) => `predicts ${sumOf(node, n)}`, node.f.length, width, most, false);
+    const scores = node.z !== undefined ? scoresOf(node) : node.b !== undefined ? [["predicts", node]] : [];
+    const each = Math.floor(most / scores.length);
+    const others = each < 2 && !state.isPaper ? [] : scores.flatMap(([name, part]) => foldTerms((n) => `${name} ${sumOf(part, n)}`, part.f.length, width, each, false));
     return { lines: [...strong, ...others], nStrong: strong.length };
   };
 
@@ -449,7 +454,7 @@
 
   // The columns that the tree uses.
   const usedColumns = () => {
-    const used = new Set(tree().nodes.flatMap((node) => node.f));
+    const used = new Set(tree().nodes.flatMap((node) => [node, ...(node.z || [])]).flatMap((part) => part.f));
     return data.columns.filter((column, j) => d3.range(column.first, (data.columns[j + 1] ?? { first: data.features.length }).first).some((at) => used.has(at)));
   };
 
@@ -494,7 +499,7 @@
   };
 
   const boundOf = (part, end) => printed(part.log ? Math.exp(end) : end);
-  const boundsText = (part) => `, within ${boundOf(part, part.lo)} and ${boundOf(part, part.hi)}`;
+  const boundsText = (part) => (part.bounded ? `, within ${boundOf(part, part.lo)} and ${boundOf(part, part.hi)}` : "");
   const sumOf = (part, most = Infinity) => {
     const terms = part.f.length === 0 ? "" : ` ${part.w[0] < 0 ? "" : "+\u00a0"}${sumText(part.w, part.f, most)}`;
     return `${part.log ? "exp(" : ""}${printed(part.b)}${terms}${part.log ? ")" : ""}`;
@@ -508,6 +513,9 @@
     if (node.isLeaf) {
       parts.push(make("p", { class: "outcome" }, "Predicts ", make("strong", { text: node.b === undefined ? leafText(node) : "a line" })));
       if (node.b !== undefined) parts.push(lineText(node), termsTable(node, node.w, "coefficient"));
+      (node.z === undefined ? [] : scoresOf(node)).forEach(([name, part]) => {
+        parts.push(make("h3", { text: name }), lineText(part), termsTable(part, part.w, "coefficient"));
+      });
     } else {
       parts.push(make("p", { text: `Yes, on to [${node.children[0]}], if` }));
       parts.push(make("p", { class: "inequality", text: conditionText(node) }));
@@ -664,7 +672,7 @@
     if (node === undefined) return;
     const scale = node.isLeaf ? 1 : model.inequality(node).scale;
     byId("shapes-title").textContent = `What columns add to ${node.isLeaf ? "leaf" : "split"} [${node.id}]`;
-    byId("shapes-sum").textContent = node.isLeaf ? sumOf(node) : conditionText(node);
+    byId("shapes-sum").textContent = node.isLeaf ? (node.z ? "" : sumOf(node)) : conditionText(node);
     const ofScores = node.shapes[0].adds.length > 1;
     const y = spanOf(node.shapes.flatMap(({ adds }) => adds.flat().map((one) => one / scale)));
     const figures = node.shapes.map(({ column, cells, adds }) => {
@@ -909,7 +917,7 @@
   // Where a row stands at a node, in words.
   const standingText = (step, node, x) => {
     if (node.isLeaf) {
-      return `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one${boundsText(node)}.`;
+      return `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one${boundsText(step.part)}${step.label === null ? "" : `, the score of ${classes[step.label]}`}.`;
     }
     if (answerText(node) !== null) return "";
     const found = model.beside(node, x);
