@@ -308,7 +308,7 @@ class Quantile(Configuration):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearLeaves(Configuration):
-    """Leaves that hold bounded linear models of few terms, of classes logistic ones.
+    """Leaves that hold bounded linear models of few terms.
 
     Parameters
     ----------

@@ -185,7 +185,7 @@ class TreeChoice:
         """Return a table of the candidates, the least complex first.
 
         Its columns are ``kind``: ``"tree"`` for first trees at some penalties, ``"evolved"``,
-        ``"logistic"`` for trees of logistic models, ``"linear"`` where leaves have models;
+        ``"logistic"`` for trees of logistic models, ``"linear"`` where counts have models;
         ``leaves`` and ``complexity``, means over folds; ``size_penalty`` and ``term_penalty``;
         ``C`` and ``halvings`` of logistic models; ``loss``, the mean over the rows held out;
         ``excess``, the loss less that of the chosen one, and its ``standard_error``; ``chosen``;

@@ -13,13 +13,11 @@ from evotree.fitness.base import (
 from evotree.fitness.linear_leaves import (
     LinearLeafObjective,
     LinesOfOutputs,
-    LogisticLeaves,
     LogLinearLeaves,
     MeansOfOutputs,
 )
 from evotree.fitness.node import Criterion, line_search
 from evotree.fitness.objectives import (
-    Accuracy,
     ConfusionScore,
     ExpectedCost,
     OwnObjective,
@@ -31,12 +29,12 @@ from evotree.fitness.objectives import (
 from evotree.fitness.own_criterion import OwnCriterion
 
 # Losses of classes, where a leaf holds a label; of targets, where it holds a number.
-__all__ = ["Accuracy", "ExpectedCost", "ConfusionScore", "ProbabilityScore"]
+__all__ = ["ExpectedCost", "ConfusionScore", "ProbabilityScore"]
 __all__ += ["SquaredLoss", "QuantileLoss", "PoissonLoss"]
 # Losses of users, and what every loss has to answer.
 __all__ += ["OwnObjective", "Objective"]
 # Losses where a leaf holds a model, or several outputs.
-__all__ += ["LinearLeafObjective", "LogisticLeaves", "LogLinearLeaves"]
+__all__ += ["LinearLeafObjective", "LogLinearLeaves"]
 __all__ += ["MeansOfOutputs", "LinesOfOutputs"]
 # What a tree is worth: quality less penalties, or the two side by side; prices of features.
 __all__ += ["PenalizedAccuracy", "quality_and_complexity", "scores_and_complexity"]

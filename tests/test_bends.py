@@ -401,11 +401,8 @@ def fit_bent(kind):
         lambda X: 0.3 * (X.age - 50).clip(lower=0) + X["size"] * 0.5, n=240
     )
     y = (y > 3.0).astype(int) if kind is EvoTreeClassifier else y
-    leaves = "linear"
-    model = brief(
-        kind, leaves=leaves, shapes={"age": [("above", 50.0), ("below", 50.0)]}
-    )
-    return model.fit(X, y), X, y
+    shapes = {"age": [("above", 50.0), ("below", 50.0)]}
+    return brief(kind, shapes=shapes).fit(X, y), X, y
 
 
 @pytest.fixture(scope="module", params=[EvoTreeRegressor, EvoTreeClassifier])
@@ -430,7 +427,7 @@ def test_a_model_goes_on_with_its_bends(fitted):
     assert again.evolution == model.evolution
     # What was printed is where another search begins.
     evolution = replace(model.evolution, start=export_text(model))
-    begun = brief(type(model), leaves="linear").set_params(evolution=evolution)
+    begun = brief(type(model)).set_params(evolution=evolution)
     assert begun.fit(X, y).columns_ == model.columns_
 
 

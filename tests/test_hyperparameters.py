@@ -728,16 +728,15 @@ def test_a_checkpoint_keeps_the_choice(seed, penalties, winner, logistic):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("leaves", ["auto", "linear"])
 @pytest.mark.parametrize(
     "load", [load_breast_cancer, load_iris], ids=["logistic", "trees"]
 )
-def test_a_fit_that_goes_on_has_the_same_winner(load, leaves, tmp_path, monkeypatch):
+def test_a_fit_that_goes_on_has_the_same_winner(load, tmp_path, monkeypatch):
     """It is not chosen again, and another seed changes nothing."""
     X, y = load(return_X_y=True)
     X, y = X[::3], y[::3]
     path = tmp_path / "fit.npz"
-    options = {"leaves": leaves, "patience": None}
+    options = {"patience": None}
     whole = quick(**options, max_generations=3).fit(X, y)
     part = quick(**options, max_generations=2, checkpoint=path).fit(X, y)
     pd.testing.assert_frame_equal(frame_of(part), frame_of(whole))

@@ -1,9 +1,9 @@
 """What a search returns, chosen by cross-validation: all candidates by one loss and one rule.
 
 Candidates are trees of each of some penalties; trees of logistic models, which for two classes are
-logistic regressions; and, where leaves are asked to be linear, trees with logistic models in their
-leaves. All are compared on the same rows held out. Classes are judged by their probabilities, as
-they would be returned, or by what the objective says of their labels.
+logistic regressions; and, where leaves of counts are asked to be linear, trees with log-linear
+models in their leaves. All are compared on the same rows held out. Classes are judged by their
+probabilities, as they would be returned, or by what the objective says of their labels.
 """
 
 import math
@@ -42,8 +42,8 @@ from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
 from evotree.operators.losses import (
     loss_moments,
     mean_and_error,
-    prediction_losses,
     row_losses,
+    target_losses,
 )
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
@@ -84,7 +84,7 @@ class Candidate(NamedTuple):
 
     kind: str = TREE
     at: int | None = None  # which penalties the tree has; None for what has none
-    strength: Strength | None = None  # of logistic models
+    strength: Strength | None = None  # of logistic or log-linear models
     is_bent: bool = False  # whether columns bend
 
 
@@ -224,7 +224,7 @@ class CandidateLosses:
             fits = models.fits(rows, held_out, fittest, end)
             for place, strength, predicted, size in fits:
                 candidate = Candidate(LINEAR, place, strength)
-                yield candidate, prediction_losses(predicted, held_out, self.kind), size
+                yield candidate, target_losses(predicted, held_out), size
 
     def of_trees(
         self,
@@ -406,7 +406,7 @@ def with_evolution(
     judged: list[Trial] = []
     for trial in trials:
         left = seconds_until(end, 1.0 / len(trials))
-        if left is not None and left <= 0.0:
+        if left <= 0.0:
             return trials
         others, held_out = problem.split(rows, folds, trial.fold)
         penalties = penalties_of_rows(problem.config, others)[: at + 1]

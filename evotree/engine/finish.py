@@ -18,9 +18,9 @@ from evotree.dataset import Dataset
 from evotree.engine.bends import without_lone_bends
 from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
-from evotree.engine.problem import Penalties, Problem
+from evotree.engine.problem import Penalties, Problem, half_way_to
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
-from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large
+from evotree.fitness.linear_leaves import is_too_large
 from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.probabilities import Strength
 from evotree.front import (
@@ -161,7 +161,8 @@ def with_less_fit(
 def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
     """Return a copy of the front with prunings of its members, which keep all constraints."""
     front = deepcopy(run.pareto_front)
-    front.add_prunings(rows, problem.half_of_trees())  # then all members are finished
+    # Then all members are finished
+    front.add_prunings(rows, half_way_to(problem.ends.trees))
     dataset = problem.dataset
     constraints = problem.constraints
     if not constraints:
@@ -271,7 +272,7 @@ class Finisher:
     ) -> ObliqueTree:
         """Return the same splits, all of which rows reach, with the leaves that a fit makes.
 
-        With logistic models of a strength, if one is given.
+        With log-linear models of a strength, if one is given.
         """
         rows = self.rows
         scaled = make_individual(rows, *rows.from_raw(tree).splits).to_tree()
@@ -302,13 +303,13 @@ class Finisher:
     def with_models(
         self, winner: Candidate, best: FrontTree, members: Sequence[FrontTree]
     ) -> tuple[FrontTree, list[FrontTree]]:
-        """Return the best tree where leaves have logistic models, and all trees that have them."""
+        """Return the best tree where leaves have log-linear models, and all that have them."""
         assert winner.strength is not None
         one_leaf = self._with_models(_one_leaf(self.rows), winner.strength, LINEAR)
         made = {
             id(tree): self._with_models(tree, winner.strength, tree.origin)
             for tree in members
-            if tree.n_leaves > 1 and not is_too_large(tree, self.rows)
+            if tree.n_leaves > 1 and not is_too_large(tree)
         }
         # Where the best tree is too large, the most complex that is not takes its place.
         largest = max(made.values(), key=lambda tree: tree.complexity, default=one_leaf)
@@ -318,13 +319,14 @@ class Finisher:
     def _with_models(
         self, tree: ObliqueTree, strength: Strength, origin: str
     ) -> FrontTree:
-        """Return a member of the front with logistic models in its leaves."""
+        """Return a member of the front with log-linear models in its leaves."""
         whole = self._filled(tree, strength)
         return FrontTree.of(whole, scores_on(self.rows, whole)[0], origin)
 
     def _filled(self, tree: ObliqueTree, strength: Strength) -> ObliqueTree:
-        """Return a tree over raw features with logistic models in its leaves."""
-        models = self.problem.leaf_models or LogisticLeaves()
+        """Return a tree over raw features with log-linear models in its leaves."""
+        models = self.problem.leaf_models
+        assert models is not None
         whole = models.fill(tree, self.rows, strength, self.problem.ends.trees)
         return self._rounded(whole)
 
@@ -380,7 +382,7 @@ def _one_leaf(rows: Dataset) -> ObliqueTree:
             weights=np.zeros((1, rows.X.shape[1])),
             thresholds=np.zeros(1),
             subtree_size=np.ones(1, dtype=np.int32),
-            values=np.zeros((1, rows.n_classes or 1)),
+            values=np.zeros((1, 1)),
             spread=rows.spread * rows.scale,
         )
     )

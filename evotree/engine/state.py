@@ -29,7 +29,7 @@ from evotree.engine.choice import Candidate, Choice
 from evotree.engine.config import (
     Checkpoint,
 )
-from evotree.engine.evolution import Run, logbook_of, plain_logbook
+from evotree.engine.evolution import Run, keys_of, logbook_of, plain_logbook
 from evotree.engine.finish import Result
 from evotree.engine.problem import Penalties, Problem
 from evotree.files import PathLike, check_writable, write_whole
@@ -282,11 +282,10 @@ class RunLoader:
         made = {name: [self.individual(one) for one in data[name]] for name in groups}
         run = Run(made["population"])
         run.hall_of_fame = tools.HallOfFame(data["hall_of_fame_size"])
-        run.hall_of_fame.items[:] = made["hall_of_fame"]
-        run.hall_of_fame.keys[:] = [
-            one.fitness for one in reversed(run.hall_of_fame.items)
-        ]
-        run.pareto_front.restore(made["pareto_front"])
+        for name in ("hall_of_fame", "pareto_front"):
+            archive = getattr(run, name)
+            archive.items[:] = made[name]
+            archive.keys[:] = keys_of(made[name])
         run.best_trees = dict(
             zip(data["best_trees"], made["best_trees_of"], strict=True)
         )

@@ -236,7 +236,7 @@ class TreeClassifier(ClassReader, TreeEstimator):
     ) -> Fitted:
         """Return what training rows say of a tree: also soft sides, if asked for."""
         fitted = super()._fitted_of(tree, dataset)
-        if self.probability != "soft" or tree.models is not None:
+        if self.probability != "soft":
             return fitted
         sides = getattr(tree, "sides", None)
         return replace(

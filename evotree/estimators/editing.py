@@ -129,9 +129,6 @@ class Editor:
         k = self._node("relabel", leaf, is_leaf=True)
         edit = f"relabel({leaf}, {value!r})"
         objective = self.model.objective_
-        models = self.tree.models
-        if models is not None and models.of_classes:  # which have no label of their own
-            raise ValueError(f"{edit}: allowed are leaves without logistic models.")
         if objective is not None and objective.constraint is not None:
             raise ValueError(f"{edit}: allowed are trees without monotonic_cst.")
         code: Any = value

@@ -46,7 +46,7 @@ from evotree.rng import seed_from
 from evotree.schema import NumericColumn, Schema
 from evotree.tables.columns import positions_of
 from evotree.tables.frames import read_labels
-from evotree.tree import ObliqueTree, node_weights
+from evotree.tree import ObliqueTree
 
 _SHAPE = """max_depth : int, at least 1, or None, default=None
         Greatest depth of a tree; None for any.
@@ -568,10 +568,9 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         shape (n_leaves, n_classes), or ``function(counts, leaves)``, where `leaves`
         also knows the rows (`evotree.fitness.objectives.Leaves`); it returns a number, the greater
         the better.
-    leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
-        What leaves hold: class shares, or logistic models (`evotree.fitness.linear_leaves`), which
-        are for the accuracy. ``"auto"`` is shares: a logistic model competes as a tree of splits
-        (`evotree.operators.initialization.logistic`).
+    leaves : {"auto", "constant"}, default="auto"
+        What leaves hold, which of classes is their shares; lines are for targets. A logistic
+        regression competes as a tree of splits (`evotree.operators.initialization.logistic`).
     <SHAPE>
     <RUN>
     class_weight : dict, "balanced" or None, default=None
@@ -608,14 +607,19 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
 
-    def _expected_costs(
-        self, tree: ObliqueTree, label_costs: np.ndarray | None
-    ) -> np.ndarray:
+    def expected_costs(self) -> np.ndarray:
+        """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
+
+        The expected cost of its label, by the shares of the training rows, and the cost of the
+        features on the way.
+        """
+        check_is_fitted(self)
+        return self._expected_costs(self.tree_)
+
+    def _expected_costs(self, tree: ObliqueTree) -> np.ndarray:
         """Return what a row costs that ends at each node of a tree, in the mean."""
         costs, spent = self._costs(tree)
-        if label_costs is None:
-            label_costs = (tree.values * costs.T[tree.labels]).sum(axis=1)
-        return label_costs + spent
+        return (tree.values * costs.T[tree.labels]).sum(axis=1) + spent
 
     def cost_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean cost of the predictions of some rows; the lower, the better.
@@ -661,17 +665,8 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         sides, objective = fitted.sides, self.objective_
         constraint = None if objective is None else objective.constraint
         if sides is not None and constraint is not None:
-            sides = replace(sides, shares=constraint.in_order(tree, sides.shares))
-        label_costs = None
-        if tree.models is not None:
-            costs, _ = self._costs(tree)
-            leaves = tree.apply(dataset.raw)
-            losses = tree.label_losses(dataset.raw, dataset.y, costs)
-            losses *= dataset.sample_weight
-            paid = node_weights(leaves, losses, tree.subtree_size)
-            weight = node_weights(leaves, dataset.sample_weight, tree.subtree_size)
-            label_costs = paid / np.where(weight > 0.0, weight, 1.0)
-        fitted = replace(fitted, sides=sides, label_costs=label_costs)
+            shares = constraint.in_order(tree, sides.shares)
+            fitted = replace(fitted, sides=replace(sides, shares=shares))
         if isinstance(objective, ExpectedCost):
             arguments = replace(
                 fitted.arguments,
@@ -684,7 +679,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     def _with_labels(self, fitted: Fitted, tree: ObliqueTree) -> Fitted:
         """Return the same model with a tree whose labels may differ, and what these cost."""
         is_of_costs = getattr(self.objective_, "kind", None) == "cost"
-        costs = self._expected_costs(tree, fitted.label_costs) if is_of_costs else None
+        costs = self._expected_costs(tree) if is_of_costs else None
         return replace(fitted, tree=tree, costs=costs)
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
@@ -735,7 +730,7 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
         What leaves hold: a bounded linear model of few terms, or of none
         (`evotree.fitness.linear_leaves`), or the mean of their targets. Lines are for the squared
         error; ``"auto"`` is lines there, and means elsewhere. For ``"poisson"`` linear leaves are
-        log-linear models, which are fitted once trees have evolved, as logistic ones are. A
+        log-linear models, which are fitted once trees have evolved. A
         `LinearLeaves` also says which columns lines and splits may use.
     <SHAPE>
     <RUN>

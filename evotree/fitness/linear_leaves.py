@@ -11,11 +11,10 @@ quality is the mean over the outputs of the share of their variances that is exp
 by the leading principal component of what is left to explain in a node; all else asks for all
 outputs.
 
-Trees of a classifier evolve with leaves of class shares; `LogisticLeaves` makes models of the best
-of them, and `LogLinearLeaves` those of counts, each by `evotree.fitness.probabilities.fit_scores`.
-A node starts at the model of its parent and is shrunk towards it, the more so the fewer rows it
-has. Terms are halved, the weakest first, as long as the log loss of rows of cross-validation allows
-it.
+Trees of counts evolve with constant leaves; `LogLinearLeaves` makes models of the best of them, by
+`evotree.fitness.probabilities.fit_scores`. A node starts at the model of its parent and is shrunk
+towards it, the more so the fewer rows it has. Terms are halved, the weakest first, as long as the
+loss of rows of cross-validation allows it.
 
 References
 ----------
@@ -23,7 +22,8 @@ Quinlan J. R. (1992). Learning with continuous classes. Australian Joint Confere
 Intelligence, 343-348.
 De'ath G. (2002). Multivariate regression trees: a new technique for modeling species-environment
 relationships. Ecology 83, 1105-1117.
-Landwehr N., Hall M., Frank E. (2005). Logistic model trees. Machine Learning 59, 161-205.
+Landwehr N., Hall M., Frank E. (2005). Logistic model trees. Machine Learning 59, 161-205: models
+that begin with those of their parents.
 """
 
 import math
@@ -31,10 +31,10 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import softmax, xlogy
+from scipy.special import xlogy
 
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import LinearLeaves
@@ -42,21 +42,13 @@ from evotree.dataset import Dataset, leading_component
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, TargetLoss, routed_rows
 from evotree.fitness.leaves import LEAST_MEAN, isotonic_values
 from evotree.fitness.probabilities import (
-    COSTS,
-    HALVINGS,
-    ClassRows,
+    ModelRows,
     Strength,
     finite_exp,
     fit_scores,
     path_of_models,
 )
-from evotree.leaf_models import (
-    LARGEST_SCORE,
-    ClassModels,
-    LeafModels,
-    LogModels,
-    OutputModels,
-)
+from evotree.leaf_models import LeafModels, LogModels, OutputModels
 from evotree.schema import columns_asked
 from evotree.tree import Individual, ObliqueTree
 
@@ -260,8 +252,6 @@ class _Memory:
             256, _REMEMBERED_BYTES // (8 * n_sharing * (n_features + 2) ** 2)
         )
         self.row_sets: OrderedDict[bytes, _RowSet] = OrderedDict()
-        # The arguments of `fits`, and what it returned.
-        self.last: tuple[Any, ...] = (None,)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Memory, self.shape
@@ -335,7 +325,6 @@ class LinearLeafObjective(TargetLoss):
     def forget(self) -> None:
         """Give the memory of fits free; what is needed again is fitted again."""
         self.memory.row_sets.clear()
-        self.memory.last = (None,)
 
     @property
     def _columns(self) -> list[int]:
@@ -350,64 +339,36 @@ class LinearLeafObjective(TargetLoss):
 
     def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the fits of the leaves of a tree, or of all nodes, (n_nodes, 4 + n_columns)."""
-        size, memory = tree.subtree_size, self.memory
-        arguments = tree.order, tree.start, size, self.term_penalty, splits
-        last = memory.last  # read once: another thread may replace it
-        if len(last) > 1 and all(a is b for a, b in zip(arguments, last, strict=False)):
-            return last[-1]
-        fits = np.zeros((len(size), N_FIXED + len(self._columns)))
+        fits = np.zeros((len(tree.start), N_FIXED + len(self._columns)))
         row_sets, above = self._row_sets(tree, splits), self.sharing(tree)
         for k, row_set in row_sets.items():
             if above is None or above[k] == k:
                 fits[k] = self._fit_of(row_set)
         if above is not None:
             self._fit_in_order(tree, above, row_sets, fits)
-        memory.last = (*arguments, fits)
         return fits
 
     def _row_sets(self, tree: Any, splits: bool) -> dict[int, _RowSet]:
         """Return the sets of rows of the leaves of a tree, or of all nodes, by the node."""
         size, memory = tree.subtree_size, self.memory
         keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
-        row_sets = [memory.row_sets.get(key.tobytes()) for key in keys]
-        nodes = range(len(size)) if splits else np.flatnonzero(size == 1).tolist()
-        if any(row_sets[k] is None for k in nodes):
-            is_new = [row_set is None for row_set in row_sets]
-            self._complete(tree, row_sets)
-            for k in np.flatnonzero(is_new).tolist():
-                memory.put(keys[k].tobytes(), row_sets[k])
-        return {k: row_sets[k] for k in nodes}
-
-    def _complete(self, tree: Any, row_sets: list[Any]) -> None:
-        """Write the sets of rows of the nodes of a tree in the place of those that are None."""
-        # Sums are exact: those of a node less those of one child are those of the other one. Only
-        # the rows of the smaller child are read.
-        size, n_rows = tree.subtree_size, tree.end - tree.start
-        row_sets[0] = self.whole
-
-        def rows_of(k: int) -> np.ndarray:
-            return tree.order[tree.start[k] : tree.end[k]]
-
-        for k in np.flatnonzero(size > 1).tolist():
-            children = k + 1, k + 1 + int(size[k + 1])
-            if row_sets[children[0]] is None and row_sets[children[1]] is None:
-                least = min(children, key=n_rows.__getitem__)
-                for j in reversed(range(least, least + int(size[least]))):
-                    if row_sets[j] is None and size[j] == 1:
-                        row_sets[j] = self._sum_rows(rows_of(j))
-                    elif row_sets[j] is None:
-                        left, right = row_sets[j + 1], row_sets[j + 1 + size[j + 1]]
-                        low, high = zip(left.bounds, right.bounds, strict=True)
-                        row_sets[j] = _RowSet(
-                            left.sums + right.sums, (min(low), max(high)), {}
-                        )
-            for child, other in (children, children[::-1]):
-                if row_sets[child] is None:
-                    sums = row_sets[k].sums - row_sets[other].sums
-                    targets = self.rows.y[rows_of(child)]
-                    # There are none where rounding moved rows.
-                    bounds = targets.min(initial=np.inf), targets.max(initial=-np.inf)
-                    row_sets[child] = _RowSet(sums, bounds, {})
+        nodes = np.arange(len(size)) if splits else np.flatnonzero(size == 1)
+        row_sets: dict[int, _RowSet] = {}
+        for k in nodes[::-1].tolist():  # a split after its children
+            key = keys[k].tobytes()
+            row_set = self.whole if k == 0 else memory.row_sets.get(key)
+            if row_set is None:
+                if size[k] == 1:
+                    row_set = self._sum_rows(tree.order[tree.start[k] : tree.end[k]])
+                else:
+                    left, right = row_sets[k + 1], row_sets[k + 1 + size[k + 1]]
+                    low, high = zip(left.bounds, right.bounds, strict=True)
+                    # Sums are exact: these are those of the rows
+                    bounds = min(low), max(high)
+                    row_set = _RowSet(left.sums + right.sums, bounds, {})
+                memory.put(key, row_set)
+            row_sets[k] = row_set
+        return row_sets
 
     def _sum_rows(self, rows: np.ndarray) -> _RowSet:
         """Return the sums of products of some rows."""
@@ -538,7 +499,7 @@ class LinearLeafObjective(TargetLoss):
         """Return the models of the leaves: intercepts, bounds and coefficients."""
         return self.models(tree).table
 
-    def held_out_table(self, tree: Any, mass: np.ndarray, reference: Any) -> np.ndarray:
+    def held_out_table(self, tree: Any, reference: Any) -> np.ndarray:
         """Return the models of all nodes, each as if it were a leaf."""
         return self.models(tree, splits=True).table
 
@@ -733,11 +694,9 @@ class LinesOfOutputs(MeansOfOutputs):
         """Return the models of the leaves, one output after the other."""
         return np.hstack([lines.table(tree) for lines in self.each])
 
-    def held_out_table(self, tree: Any, mass: np.ndarray, reference: Any) -> np.ndarray:
+    def held_out_table(self, tree: Any, reference: Any) -> np.ndarray:
         """Return the models of all nodes, each as if it were a leaf."""
-        return np.hstack(
-            [lines.held_out_table(tree, mass, reference) for lines in self.each]
-        )
+        return np.hstack([lines.held_out_table(tree, reference) for lines in self.each])
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
@@ -751,29 +710,23 @@ class LinesOfOutputs(MeansOfOutputs):
         return tree.with_models(OutputModels(tuple(models)))
 
 
-# ---- logistic leaves -----------------------------------------------------------------------------
+# ---- log-linear leaves ---------------------------------------------------------------------------
 
-# Trees of few leaves have models, those of more than many have none, and those between if the
-# models have no more coefficients than this.
-_FEW_LEAVES, _MANY_LEAVES = 8, 64
-_MOST_COEFFICIENTS = 10_000
+_MOST_LEAVES = 32
+"""Trees of more have no models, which would take too long to fit."""
+
+# A row tells little of a rate; weakly penalized rates grow without a bound.
+_COSTS = (0.0003, 0.003, 0.03, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticLeaves:
-    """Logistic models in all leaves: of one leaf, of any strength, and of the leaves of trees."""
+class LogLinearLeaves:
+    """Log-linear models of counts, or rates, in all leaves: Poisson regressions.
 
-    # How often the terms of all leaves of a tree are halved at most; those of one leaf are as often
-    # as there are `HALVINGS`.
-    tree_halvings: ClassVar[int] = 0
-    costs: ClassVar[tuple[float, ...]] = COSTS  # of a row's loss, that are tried
+    They are of one leaf, or of the leaves of trees, each of any strength.
+    """
 
     used: np.ndarray | None = None  # mask of the features that models may use
-
-    @classmethod
-    def asked(cls, leaves: str | LinearLeaves, dataset: Dataset) -> Self:
-        """Return the models of all leaves, as users ask for them."""
-        return cls(features_asked(leaves, dataset))
 
     def fits(
         self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float
@@ -785,124 +738,71 @@ class LogisticLeaves:
         """
         roots: dict[Strength, np.ndarray] = {}
         start = None
-        fitted_to = self.rows_of(rows)
-        for C in self.costs:
+        fitted_to = rows_of_counts(rows)
+        for C in _COSTS:
             path = list(path_of_models(fitted_to, C, start, used=self.used, end=end))
             start = path[0]
             for halvings, scores in enumerate(path):
                 roots[Strength(C, halvings)] = scores
                 of_rows = held_out.X @ scores[:, :-1].T + scores[:, -1]
                 size = 1, 1 + int(np.count_nonzero(scores[:, :-1]))
-                yield None, Strength(C, halvings), self.predicted(of_rows, rows), size
+                yield None, Strength(C, halvings), rates_of(of_rows, rows), size
         fitted: dict[tuple[int, Strength], tuple[np.ndarray, tuple[int, int]]] = {}
         for at, tree in enumerate(trees):
-            if tree.n_leaves == 1 or is_too_large(tree, rows):
+            if tree.n_leaves == 1 or is_too_large(tree):
                 continue
             for strength, root in roots.items():
-                if strength.halvings > self.tree_halvings:
-                    continue
                 key = id(tree), strength
                 if key not in fitted:
-                    fitted[key] = self._fit_of_tree(
-                        tree, rows, held_out, root, strength.C, end
+                    scores = scores_of_nodes(
+                        fitted_to, tree.apply(rows.X), tree, root, strength.C, end
                     )
+                    of_rows = scores_of_rows(scores, held_out.X, tree.apply(held_out.X))
+                    n_terms = tree.n_leaves * int(np.count_nonzero(root[:, :-1]))
+                    size = tree.n_leaves, tree.complexity + n_terms
+                    fitted[key] = rates_of(of_rows, rows), size
                 yield at, strength, *fitted[key]
 
     def fill(
         self, tree: ObliqueTree, dataset: Dataset, strength: Strength, end: float
     ) -> ObliqueTree:
-        """Return a finished tree, over raw features, with models in its leaves."""
-        fitted_to = self.rows_of(dataset)
-        halvings = strength.halvings
-        if len(tree) > 1:
-            halvings = min(halvings, self.tree_halvings)
-        *_, root = path_of_models(
-            fitted_to, strength.C, halvings=halvings, used=self.used, end=end
-        )
-        scores = scores_of_nodes(
-            fitted_to, tree.apply(dataset.raw), tree.subtree_size, root, strength.C, end
-        )
-        return tree.with_models(self.raw_models(tree, dataset, scores))
+        """Return a finished tree, over raw features, with models in its leaves.
 
-    def _fit_of_tree(
-        self,
-        tree: Individual,
-        rows: Dataset,
-        held_out: Dataset,
-        root: np.ndarray,
-        C: float,
-        end: float,
-    ) -> tuple[np.ndarray, tuple[int, int]]:
-        """Return what a tree with models in its leaves says of rows held out, and its size."""
-        scores = scores_of_nodes(
-            self.rows_of(rows), tree.apply(rows.X), tree.subtree_size, root, C, end
-        )
-        of_rows = scores_of_rows(scores, held_out.X, tree.apply(held_out.X))
-        n_terms = int(np.count_nonzero(root[:, :-1]))
-        complexity = tree.complexity + tree.n_leaves * n_terms
-        return self.predicted(of_rows, rows), (tree.n_leaves, complexity)
-
-    def rows_of(self, dataset: Dataset) -> Dataset | ClassRows:
-        """Return the rows that models are fitted to."""
-        return dataset
-
-    def predicted(self, scores: np.ndarray, dataset: Dataset) -> np.ndarray:
-        """Return the probabilities of rows by their scores, (n_rows, n_classes)."""
-        return softmax(scores, axis=1)
-
-    def raw_models(
-        self, tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
-    ) -> LeafModels | ClassModels:
-        """Return scores over standardized features as models over raw ones."""
-        intercepts, coefficients = _raw_lines(tree, dataset, scores)
-        largest = np.full(len(tree), LARGEST_SCORE)
-        each = [
-            LeafModels(intercepts[:, j], coefficients[:, j], -largest, largest)
-            for j in range(dataset.n_classes)
-        ]
-        return ClassModels(tuple(each))
-
-
-@dataclass(frozen=True, eq=False)
-class LogLinearLeaves(LogisticLeaves):
-    """Log-linear models of counts, or rates, in all leaves: Poisson regressions."""
-
-    tree_halvings = HALVINGS
-    # A row tells less of a rate than of a class; weakly penalized rates grow without a bound.
-    costs = (0.0003, 0.003, 0.03, 0.3)
-
-    def rows_of(self, dataset: Dataset) -> ClassRows:
-        """Return the rows with rates in units of their mean, which penalties do not depend on."""
-        rates = 1.0 + dataset.y * (dataset.target_scale / dataset.target_mean)
-        weight, spread = dataset.sample_weight, dataset.spread
-        return ClassRows(dataset.X, np.maximum(rates, 0.0), weight, spread, 0)
-
-    def predicted(self, scores: np.ndarray, dataset: Dataset) -> np.ndarray:
-        """Return the raw rates of rows by their scores, (n_rows,)."""
-        return dataset.target_mean * finite_exp(scores[:, 0])
-
-    def raw_models(
-        self, tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
-    ) -> LogModels:
-        """Return scores over standardized features as models over raw ones.
-
-        They are bounded by those of the training rows of their leaf, widened as lines are.
+        Their scores are bounded by those of the training rows of their leaf, widened as lines are.
         """
+        fitted_to = rows_of_counts(dataset)
+        C, halvings = strength
+        *_, root = path_of_models(
+            fitted_to, C, halvings=halvings, used=self.used, end=end
+        )
         leaves = tree.apply(dataset.raw)
+        scores = scores_of_nodes(fitted_to, leaves, tree, root, C, end)
         at_mean = math.log(dataset.target_mean)
         of_rows = scores_of_rows(scores, dataset.X, leaves)[:, 0] + at_mean
         low, high = np.full((2, len(tree)), np.nan)
         np.fmin.at(low, leaves, of_rows)
         np.fmax.at(high, leaves, of_rows)
         margin = _WIDENED_SHARE * (high - low)
-        intercepts, coefficients = _raw_lines(tree, dataset, scores)
-        models = LogModels(
-            intercepts[:, 0] + at_mean, coefficients[:, 0], low - margin, high + margin
-        )
+        coefficients = np.where(tree.is_leaf[:, np.newaxis], scores[:, 0, :-1], 0.0)
+        coefficients /= dataset.scale
+        intercepts = scores[:, 0, -1] - coefficients @ dataset.mean + at_mean
+        models = LogModels(intercepts, coefficients, low - margin, high + margin)
         for array in (models.intercepts, models.lowest, models.highest):
             split = ~tree.is_leaf
             array[split] = models.as_scores(tree.values[split, 0])
-        return models
+        return tree.with_models(models)
+
+
+def rows_of_counts(dataset: Dataset) -> ModelRows:
+    """Return the rows with rates in units of their mean, which penalties do not depend on."""
+    rates = 1.0 + dataset.y * (dataset.target_scale / dataset.target_mean)
+    weight, spread = dataset.sample_weight, dataset.spread
+    return ModelRows(dataset.X, np.maximum(rates, 0.0), weight, spread, of_counts=True)
+
+
+def rates_of(scores: np.ndarray, dataset: Dataset) -> np.ndarray:
+    """Return the raw rates of rows by their scores, (n_rows,)."""
+    return dataset.target_mean * finite_exp(scores[:, 0])
 
 
 def rate_losses(rates: np.ndarray, dataset: Dataset) -> np.ndarray:
@@ -922,19 +822,15 @@ def scores_of_rows(scores: np.ndarray, X: np.ndarray, leaves: np.ndarray) -> np.
     return of_rows
 
 
-def is_too_large(tree: ObliqueTree, dataset: Dataset) -> bool:
-    """Return whether models of so many leaves take too long to fit."""
-    if dataset.n_classes == 0:  # each with all numbers of terms
-        return tree.n_leaves > 4 * _FEW_LEAVES
-    of_a_leaf = dataset.n_classes * (dataset.X.shape[1] + 1)
-    most = min(_MANY_LEAVES, _MOST_COEFFICIENTS // of_a_leaf)
-    return tree.n_leaves > max(_FEW_LEAVES, most)
+def is_too_large(tree: ObliqueTree) -> bool:
+    """Return whether models of so many leaves, each with all numbers of terms, take too long."""
+    return tree.n_leaves > _MOST_LEAVES
 
 
 def scores_of_nodes(
-    dataset: Dataset | ClassRows,
+    rows: ModelRows,
     leaves: np.ndarray,
-    sizes: np.ndarray,
+    tree: ObliqueTree,
     root: np.ndarray,
     C: float,
     end: float,
@@ -942,24 +838,13 @@ def scores_of_nodes(
     """Return the scores of all nodes, each drawn to its parent's, of terms that the root has."""
     is_free = root != 0.0
     is_free[:, -1] = True
-    is_free[0] &= len(root) != 2
+    sizes = tree.subtree_size
     scores = np.zeros((len(sizes), *root.shape))
     scores[0] = root
     for k in np.flatnonzero(sizes > 1).tolist():
         for child in (k + 1, k + 1 + int(sizes[k + 1])):
             inside = (leaves >= child) & (leaves < child + sizes[child])
             scores[child] = fit_scores(
-                dataset, inside, C, scores[k], is_free, scores[k], end
+                rows, inside, C, scores[k], is_free, scores[k], end
             )
     return scores
-
-
-def _raw_lines(
-    tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return intercepts and coefficients over raw features; those of splits are 0."""
-    coefficients = np.where(
-        tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0
-    )
-    coefficients /= dataset.scale
-    return scores[..., -1] - coefficients @ dataset.mean, coefficients

@@ -44,9 +44,9 @@ from evotree.fitness.leaves import (
 from evotree.fitness.linear_leaves import (
     LinearLeafObjective,
     LinesOfOutputs,
-    LogisticLeaves,
     LogLinearLeaves,
     MeansOfOutputs,
+    features_asked,
     lines_asked,
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
@@ -63,7 +63,7 @@ class ExpectedCost(ClassLoss):
     # 0 where every row is an error. With a constraint the labels are the cheapest of those in
     # order.
 
-    names: ClassVar[tuple[str, ...]] = ("balanced_accuracy", "cost")
+    names: ClassVar[tuple[str, ...]] = ("accuracy", "balanced_accuracy", "cost")
     goes_with = frozenset({ORDER})
 
     kind: str = "accuracy"
@@ -161,14 +161,6 @@ class ExpectedCost(ClassLoss):
 
 
 @dataclass(frozen=True)
-class Accuracy(ExpectedCost):
-    """Labels with the fewest errors, for which leaves may have logistic models, too."""
-
-    names = ("accuracy",)
-    goes_with = frozenset({LINES, ORDER})
-
-
-@dataclass(frozen=True)
 class ConfusionScore(ClassLoss):
     """F1 of one class, its mean over classes (-1), or Matthews' correlation; by the best labels."""
 
@@ -201,9 +193,7 @@ class ConfusionScore(ClassLoss):
         labels, costs, _ = self._score(tree)
         return costs.T[labels]
 
-    def held_out_table(
-        self, tree: Leafed, mass: np.ndarray, reference: Leafed
-    ) -> np.ndarray:
+    def held_out_table(self, tree: Leafed, reference: Leafed) -> np.ndarray:
         """Return the table of a tree, where errors cost what they cost in another one."""
         return self._score(reference)[1].T[self.labels(tree)]
 
@@ -482,7 +472,6 @@ class PoissonLoss(_LossOfRows):
 
     names = ("poisson",)
     goes_with = frozenset({LINES, EXPOSURES, ORDER})
-    link = "log"
     code = POISSON
 
     @classmethod
@@ -522,7 +511,6 @@ __all__ = [
 ]
 
 _LOSS_CLASSES: tuple[type[Objective], ...] = (
-    Accuracy,
     ExpectedCost,
     ConfusionScore,
     ProbabilityScore,
@@ -589,8 +577,8 @@ def compose(
     """Return the objective of a loss at some kind of leaves, for all outputs, under a constraint.
 
     `objective` is a name, a callable, a `Cost`, a `Quantile`, an objective, or None for that of the
-    task. What does not go together is refused here, and nowhere else. Linear leaves of classes and
-    counts are `models_of_leaves`: trees evolve for the loss with constant leaves.
+    task. What does not go together is refused here, and nowhere else. Linear leaves of counts are
+    `models_of_leaves`: trees evolve for the loss with constant leaves.
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     objective = objective or _PLAIN[not dataset.n_classes]
@@ -603,6 +591,11 @@ def compose(
         ORDER: constraint is not None,
         EXPOSURES: EXPOSURE in dataset.extras,
     }
+    if parts[LINES] and dataset.n_classes:
+        raise ValueError(
+            f"leaves={leaves!r}: leaves of classes hold shares; allowed are 'auto' and 'constant'."
+            " A logistic regression competes as a tree of splits by itself."
+        )
     for part, is_there in parts.items():
         if is_there and part not in kind.goes_with:
             allowed = [repr(one) for one in names if part in LOSSES[one].goes_with]
@@ -615,22 +608,12 @@ def compose(
         raise ValueError(
             f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None."
         )
-    if kind.link != "identity" and parts[LINES]:
-        for bound, value in {
-            "monotonic_cst": constraint,
-            "max_terms": max_terms,
-        }.items():
-            if value is not None:
-                raise ValueError(
-                    f"{bound} does not go with leaves={leaves!r} of "
-                    f"{'classes' if dataset.n_classes else 'counts'}: allowed is None."
-                )
     loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss
     lines = loss if isinstance(loss, LinearLeafObjective) else None
     has_lines = leaves != "constant" and LINES in kind.goes_with
-    if lines is None and has_lines and kind.link == "identity":
+    if lines is None and has_lines and kind is not PoissonLoss:
         loss = lines = lines_asked(leaves, dataset, max_terms)
     if parts[OUTPUTS]:
         return MeansOfOutputs() if lines is None else LinesOfOutputs(lines=lines)
@@ -641,21 +624,17 @@ def compose(
 
 def models_of_leaves(
     leaves: str | LinearLeaves, dataset: Dataset
-) -> LogisticLeaves | None:
+) -> LogLinearLeaves | None:
     """Return the models that are made of leaves once trees have evolved, or None.
 
     Where exposures are made of all rows ``"auto"`` is models, too: they compete with constant
     leaves.
     """
-    objective = dataset.objective
-    link = "identity" if objective is None else objective.link
-    if dataset.n_classes:
-        link = "logit"
     competes = leaves == "auto" and dataset.exposures_of is not None
-    if link == "identity" or (leaves in ("auto", "constant") and not competes):
+    is_asked = competes or leaves not in ("auto", "constant")
+    if not is_asked or not isinstance(dataset.objective, PoissonLoss):
         return None
-    kind = LogisticLeaves if link == "logit" else LogLinearLeaves
-    return kind.asked(leaves, dataset)
+    return LogLinearLeaves(features_asked(leaves, dataset))
 
 
 def loss_of_probabilities(objective: Objective | None, dataset: Dataset) -> str | None:

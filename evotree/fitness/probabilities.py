@@ -1,9 +1,9 @@
 """Class probabilities: soft sides of a finished tree, logistic regressions, and what rows lose.
 
-Soft sides are fitted to a tree that stays as it is. A logistic regression is multinomial, or of
+Soft sides are fitted to a tree that stays as it is. A regression is logistic, of two classes, or of
 counts, whose logarithm is linear (Poisson regression); it is penalized by squared coefficients. It
-is what trees of logistic models (`evotree.operators.initialization.logistic`) and models of leaves
-(`evotree.fitness.linear_leaves`) are made of.
+is what trees of logistic models (`evotree.operators.initialization.logistic`) and log-linear models
+of leaves (`evotree.fitness.linear_leaves`) are made of.
 """
 
 import math
@@ -365,24 +365,29 @@ _NEWTON_CELLS = (
 
 
 class Strength(NamedTuple):
-    """How logistic leaves are regularized."""
+    """How logistic and log-linear models are regularized."""
 
     C: float  # cost of a row's loss
     halvings: int = 0  # of the terms of the root
 
 
-class ClassRows(NamedTuple):
-    """Rows of classes or counts, which models are fitted to, as a data set has them."""
+class ModelRows(NamedTuple):
+    """Rows of two classes, or of counts, which models are fitted to."""
 
     X: np.ndarray
     y: np.ndarray  # codes, or counts in units of their mean
     sample_weight: np.ndarray
     spread: np.ndarray  # of the features
-    n_classes: int  # 0 for counts
+    of_counts: bool = False
+
+    @property
+    def n_scores(self) -> int:
+        """The scores of a row: of classes two, of which the first is 0, of counts one."""
+        return 1 if self.of_counts else 2
 
 
 def fit_scores(
-    dataset: Dataset | ClassRows,
+    dataset: ModelRows,
     inside: np.ndarray | slice,
     C: float,
     start: np.ndarray,
@@ -390,21 +395,21 @@ def fit_scores(
     prior: np.ndarray | None = None,
     end: float = math.inf,
 ) -> np.ndarray:
-    """Return scores of the classes, of shape (n_classes, n_features + 1), the intercepts last.
+    """Return scores of the classes, of shape (n_scores, n_features + 1), the intercepts last.
 
     Of counts there is one score, the logarithm of their mean.
 
     Those of `start` that are not free stay as they are; the others are drawn to `prior`, or to 0.
     """
     y, weight = dataset.y[inside], dataset.sample_weight[inside]
-    n_rows, n_classes, of_counts = len(y), len(start), dataset.n_classes == 0
+    n_rows, of_counts = len(y), dataset.of_counts
     rows = np.column_stack([dataset.X[inside], np.ones(n_rows)])
     penalty = np.append(dataset.spread**2, 1.0) / C
     if prior is None:
         penalty[-1] = _FREE
     centre = np.zeros_like(start) if prior is None else prior
     own = np.arange(n_rows), y
-    is_class = (y[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
+    is_class = (y[:, np.newaxis] == np.arange(2)).astype(np.float64)
     targets = y[:, np.newaxis] if of_counts else is_class
     scores, shares = start.copy(), targets
 
@@ -480,7 +485,7 @@ def _newton(
 
 
 def path_of_models(
-    dataset: Dataset | ClassRows,
+    dataset: ModelRows,
     C: float,
     start: np.ndarray | None = None,
     halvings: int = HALVINGS,
@@ -489,13 +494,12 @@ def path_of_models(
 ) -> Iterator[np.ndarray]:
     """Yield models of the root over some features, each of half the terms of the one before."""
     if start is None:
-        start = np.zeros((dataset.n_classes or 1, dataset.X.shape[1] + 1))
+        start = np.zeros((dataset.n_scores, dataset.X.shape[1] + 1))
     is_free = np.ones(start.shape, dtype=bool)
     is_free[:, :-1] = np.ptp(dataset.X, axis=0) > 0.0
     if used is not None:
         is_free[:, :-1] &= used
-    if len(start) == 2:  # one score tells two classes apart
-        is_free[0] = False
+    is_free[:-1] = False  # one score tells two classes apart
     for _ in range(halvings + 1):
         scores = fit_scores(dataset, slice(None), C, start, is_free, end=end)
         yield scores

@@ -29,7 +29,6 @@ from evotree.dataset import (
 )
 from evotree.fitness.base import (
     PenalizedAccuracy,
-    class_masses,
     error_table,
     loss_at,
     loss_of_targets,
@@ -338,28 +337,23 @@ def add_losses(
 
 
 def loss_table(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return what `loss_at` takes of the nodes of a tree, as leaves, for rows held out.
-
-    Nodes of class models are judged as if they had none.
-    """
+    """Return what `loss_at` takes of the nodes of a tree, as leaves, for rows held out."""
     if (
         held_out.n_classes == 0
         and isinstance(tree, Individual)
         and tree.objective is not None
     ):
-        table = tree.objective.held_out_table(tree, tree.counts, tree)
+        table = tree.objective.held_out_table(tree, tree)
     elif held_out.n_classes == 0:
         table = tree.values if tree.models is None else tree.models.table
         if held_out.outputs is not None:  # raw outputs have units of their own
             width = table.shape[1] // held_out.n_outputs
             table = table / np.repeat(held_out.target_scale, width)
     elif held_out.bound_objective is not None:
-        counted, leaves = tree.counted(), tree.apply(held_out.X)
-        mass = class_masses(leaves, held_out, tree.subtree_size)
-        table = held_out.bound_objective.held_out_table(counted, mass, counted)
+        counted = tree.counted()
+        table = held_out.bound_objective.held_out_table(counted, counted)
     else:
-        labels = tree.labels if tree.models is None else tree.majority
-        table = error_table(labels, held_out.n_classes)
+        table = error_table(tree.labels, held_out.n_classes)
     return np.ascontiguousarray(table)
 
 

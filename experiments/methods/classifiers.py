@@ -14,7 +14,7 @@ from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClas
 from experiments.methods import chosen
 from experiments.methods.chosen import ChosenClassifier
 
-EVOTREE, LINEAR_LEAVES = "EvoTree", "Linear leaves"
+EVOTREE = "EvoTree"
 TAO, CART, LOGISTIC, FOREST = "TAO", "CART", "Logistic", "Forest"
 GREEDY = ("CEDT", "OC1", "WODT-groups")  # presets of `ObliqueTreeClassifier`
 TREES = (EVOTREE, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
@@ -56,7 +56,6 @@ def make_systems() -> dict[str, ClassifierMixin]:
     """Return the methods of the benchmark by name."""
     systems = {
         EVOTREE: EvoTreeClassifier(),
-        LINEAR_LEAVES: EvoTreeClassifier(leaves="linear"),
         TAO: TAOClassifier(),
         "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", probability="leaf"),
         "Linear": ObliqueTreeClassifier("linear"),
@@ -69,4 +68,4 @@ def make_systems() -> dict[str, ClassifierMixin]:
         "HistGB": HistGradientBoostingClassifier(),
         "XGBoost": ChosenClassifier(chosen.xgboost),
     }
-    return {name: systems[name] for name in (*SYSTEMS, LINEAR_LEAVES)}
+    return {name: systems[name] for name in SYSTEMS}

@@ -16,7 +16,6 @@ from experiments.methods.classifiers import (
     CART,
     EVOTREE,
     FOREST,
-    LINEAR_LEAVES,
     LOGISTIC,
     SYSTEMS,
     TAO,
@@ -67,7 +66,6 @@ SHAPED = (
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), suites.GROUPS["in all"]),
     **dict.fromkeys(("OC1", "WODT-groups", "STree"), (*_QUICK, "usps")),
-    LINEAR_LEAVES: list(dict.fromkeys((*suites.TINY, *suites.SMALL, *SHAPED))),
     **{"GEA-ODT": _QUICK[:13], "CEDT": suites.THIRTY[:-1], "EBM": SHAPED},
     "HistGB": [name for name in suites.BENCHMARK if name != "nursery"],
 }
@@ -130,7 +128,7 @@ def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
     """Return the tables of the page on the choice: EvoTree beside other methods, by groups."""
     if EVOTREE not in set(runs["method"]):
         return dict.fromkeys(("groups", "below", "choice_cells"), tables.NOT_RUN)
-    methods = (EVOTREE, LINEAR_LEAVES, *SIMPLE, FOREST, "EBM")
+    methods = (EVOTREE, *SIMPLE, FOREST, "EBM")
     parts = []
     for title, datasets in {**suites.GROUPS, "on which EBM was run": SHAPED}.items():
         means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)

@@ -56,7 +56,6 @@ CASES = {
         None,
     ),
     "weights": (EvoTreeClassifier, {"class_weight": "balanced"}, mixed(), WEIGHTS),
-    "logistic": (EvoTreeClassifier, {"leaves": "linear"}, mixed(), None),
     "signs": (EvoTreeClassifier, {"monotonic_cst": {"age": 1}, **LOW}, mixed(), None),
     "means": (EvoTreeRegressor, {"leaves": "constant"}, LINES, None),
     "median": (EvoTreeRegressor, {"objective": "absolute_error", **LOW}, LINES, None),
@@ -75,10 +74,7 @@ def model_of(name):
     """Return a fitted model with at least one split, and its rows."""
     kind, parameters, (X, y), weight = CASES[name]
     if name not in MODELS:
-        model = MODELS[name] = brief(kind, **parameters).fit(X, y, weight)
-        if model.tree_.n_leaves == 1:  # one logistic leaf
-            at = [tree.n_leaves > 1 for tree in model.pareto_front_].index(True)
-            model.fitted_ = model._front[at]
+        MODELS[name] = brief(kind, **parameters).fit(X, y, weight)
     return MODELS[name], (X, y, weight)
 
 

@@ -28,14 +28,13 @@ def test_every_estimator_explains(model):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", ["shares", "soft", "lines", "outputs", "two", "three"])
+@pytest.mark.parametrize("kind", ["shares", "soft", "lines", "outputs"])
 def test_rows_beyond_all_bounds_are_predicted_and_explained_without_a_word(kind, seed):
     random = np.random.default_rng(seed)
     X = random.uniform(0.0, 4.0, (50, 4))
     rows = random.choice([-1.79e308, -1e308, 0.0, 1e308, 1.79e308], (60, 4))
     of_numbers = kind in ("lines", "outputs")
-    scores = {"two": 2, "three": 3}.get(kind, 0)
-    tree = random_tree(random, 4, lines=of_numbers, n_scores=scores)
+    tree = random_tree(random, 4, lines=of_numbers)
     model = estimator_of(tree, X)
     if kind == "outputs":
         both = tree.replaced(
@@ -55,7 +54,6 @@ def test_rows_beyond_all_bounds_are_predicted_and_explained_without_a_word(kind,
         if not of_numbers:
             assert np.isfinite(model.predict_proba(rows)).all()
             np.testing.assert_allclose(model.predict_proba(rows).sum(axis=1), 1.0)
-            assert np.isfinite(model.predict_log_proba(rows)).all() or not scores
     assert tree.is_leaf[leaves].all() and (of_rows.leaf == leaves).all()
     assert terms.notna().all(axis=None) and of_rows.notna().all(axis=None)
     if of_numbers:

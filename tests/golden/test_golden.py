@@ -76,7 +76,7 @@ RUNS = {
         load_iris,
     ),
     # What a user gets who sets nothing.
-    "default": (EvoTreeClassifier(random_state=0), load_wine),  # a logistic leaf
+    "default": (EvoTreeClassifier(random_state=0), load_wine),
     "shares": (EvoTreeClassifier(leaves="constant", random_state=0), load_wine),
     "shares, discrete": (
         EvoTreeClassifier(leaves="constant", random_state=0),
@@ -86,7 +86,6 @@ RUNS = {
         EvoTreeClassifier(leaves="constant", random_state=0),
         weighted,
     ),
-    "logistic leaves": (EvoTreeClassifier(leaves="linear", random_state=0), load_wine),
     "default regression": (EvoTreeRegressor(random_state=0), load_diabetes),
 }
 

@@ -364,7 +364,6 @@ WRONG = {
     },
     "max_split_terms forbids": {"start": TREE, "hold": [0, 2], "max_split_terms": 1},
     "2 terms: max_split_terms allows 1": {"init": TREE, "max_split_terms": 1},
-    "where leaves are logistic": {"start": RULES, "hold": [0], "leaves": "linear"},
     "has the split 'salt <= 13': .* 'ash'": {"start": RULES.replace("alcohol", "salt")},
     "start has the split 'alcohol <= x'": {"start": RULES.replace("13", "x")},
     "start has the line": {"start": "if hue > 3 then 4"},

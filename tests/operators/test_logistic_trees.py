@@ -6,19 +6,22 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from evotree import EvoTreeClassifier
+from evotree import EvoTreeClassifier, LinearLeaves
 from evotree.dataset import Dataset
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher
 from evotree.engine.problem import Penalties, prepare
+from evotree.fitness import probabilities
 from evotree.fitness.probabilities import (
     COSTS,
     HALVINGS,
     PROBABILITY_LOSSES,
-    ClassRows,
+    ModelRows,
     Strength,
+    fit_scores,
     path_of_models,
 )
 from evotree.operators.initialization import logistic
@@ -62,6 +65,11 @@ def made(rows, strength):
     return tree
 
 
+def model_rows(rows):
+    """Return the rows of a data set of two classes as models are fitted to them."""
+    return ModelRows(rows.X, rows.y, rows.sample_weight, rows.spread)
+
+
 def scores_of(rows, strength):
     """Return the scores of the logistic regression of a strength."""
     *_, scores = path_of_models(rows, strength.C, halvings=strength.halvings)
@@ -86,7 +94,7 @@ def test_of_two_classes_it_is_the_logistic_regression(rows, strength, seed):
     assert tree.n_leaves == 2 and tree.origin == LOGISTIC
     others = np.random.default_rng(seed).normal(scale=3.0, size=(30, rows.X.shape[1]))
     for X in (rows.X, others):
-        expected = shares_by(scores_of(rows, strength), X)
+        expected = shares_by(scores_of(model_rows(rows), strength), X)
         np.testing.assert_allclose(sides.mix(tree, X), expected, atol=1e-9)
 
 
@@ -108,7 +116,7 @@ def test_a_class_that_is_never_predicted_still_has_a_split(seed, n_rare, C):
     X = rng.normal(size=(80, 2)) + y[:, None]
     rows = Dataset.from_arrays(X * [0.01, 100.0], y)
     strength = Strength(C)
-    scores = scores_of(rows, strength)
+    scores = scores_of(model_rows(rows), strength)
     shares = shares_by(scores, rows.X)
     assume(shares[:, 1].max() < 0.5)
     tree, sides = made(rows, strength)
@@ -130,6 +138,32 @@ def test_a_class_that_is_never_predicted_still_has_a_split(seed, n_rare, C):
     )
 
 
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("cells", [0.0, np.inf], ids=["quasi-Newton", "Newton"])
+def test_a_model_of_all_terms_is_that_of_scikit_learn(C, cells, monkeypatch):
+    monkeypatch.setattr(probabilities, "_NEWTON_CELLS", cells)
+    rows = Dataset.from_arrays(*load_breast_cancer(return_X_y=True))
+    shares = shares_by(scores_of(model_rows(rows), Strength(C)), rows.X)
+    known = LogisticRegression(C=C, tol=1e-8, max_iter=10_000)
+    known.fit(rows.X, rows.y, rows.sample_weight)
+    np.testing.assert_allclose(shares, known.predict_proba(rows.X), atol=0.005)
+
+
+@given(class_rows(most=2), seeds, st.sampled_from([0.1, 10.0, 1000.0]))
+def test_a_model_is_the_same_from_wherever_it_starts(rows, seed, C):
+    """The penalized loss is convex: far from its least value full steps would go astray."""
+    is_free = np.ones((2, rows.X.shape[1] + 1), dtype=bool)
+    is_free[0] = False
+    far = np.random.default_rng(seed).normal(0.0, 30.0, is_free.shape) * is_free
+    one, other = (
+        fit_scores(model_rows(rows), slice(None), C, start, is_free)
+        for start in (np.zeros(is_free.shape), far)
+    )
+    np.testing.assert_allclose(
+        shares_by(one, rows.X), shares_by(other, rows.X), atol=0.01
+    )
+
+
 # ---- any number of classes -----------------------------------------------------------------------
 
 
@@ -141,12 +175,11 @@ def naive_shares(rows, strength, X, node, present):
         return shares
     groups = [present[side.pre_order()] for side in (node.left, node.right)]
     inside = np.isin(rows.y, np.concatenate(groups))
-    binary = ClassRows(
+    binary = ModelRows(
         rows.X[inside],
         np.isin(rows.y[inside], groups[1]).astype(int),
         rows.sample_weight[inside],
         rows.spread,
-        n_classes=2,
     )
     of_sides = shares_by(scores_of(binary, strength), X)
     for j, side in enumerate((node.left, node.right)):
@@ -277,6 +310,20 @@ def test_a_weight_of_two_is_a_row_given_twice(rows, strength, unit):
 # ---- fitted --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("units", [[1e99, 1e-98], [1e-98, 1.0], [1.0, 1e90]])
+def test_units_that_are_far_apart_end_in_numbers(units):
+    X = np.random.default_rng(0).normal(size=(240, 2))
+    model = quick(evolution__scaling="common").fit(X * units, X[:, 0] > X[:, 1])
+    assert np.isfinite(model.predict_proba(X * units)).all()
+
+
+@pytest.mark.parametrize("leaves", ["linear", LinearLeaves(["a"])], ids=repr)
+def test_leaves_of_classes_hold_shares(leaves):
+    message = "leaves=.*: leaves of classes hold shares; allowed are 'auto'"
+    with pytest.raises(ValueError, match=message):
+        quick(leaves=leaves).fit(*load_wine(return_X_y=True))
+
+
 @pytest.fixture(scope="module", params=TABLES.values(), ids=TABLES)
 def table(request):
     """Two thirds of the rows of a table, and the others."""
@@ -315,7 +362,7 @@ def test_a_fit_keeps_the_probabilities_that_were_compared(fitted, table):
     if fitted.precision is None:
         np.testing.assert_allclose(found, expected, atol=1e-9)
         if len(fitted.classes_) == 2:
-            scores = scores_of(rows, strength)
+            scores = scores_of(model_rows(rows), strength)
             shares = shares_by(scores, scaled)
             np.testing.assert_allclose(found, shares, atol=1e-9)
             np.testing.assert_array_equal(fitted.predict(others), shares.argmax(axis=1))

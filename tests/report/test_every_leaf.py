@@ -10,7 +10,7 @@ from tests.report.page import run_page
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-@every("lines", "logistic", without=("outputs",))
+@every("lines", without=("outputs",))
 def test_the_script_of_a_page_explains_leaves_as_the_library_does(name):
     kind, X = kind_of(name), rows(1, 25)
     page = report(kind.model, X).data

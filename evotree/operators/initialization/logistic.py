@@ -19,7 +19,7 @@ from evotree.fitness.node import Criterion, Node, choose_threshold
 from evotree.fitness.probabilities import (
     COSTS,
     HALVINGS,
-    ClassRows,
+    ModelRows,
     Strength,
     path_of_models,
 )
@@ -118,16 +118,15 @@ def _nodes_of(root: ClusterNode) -> Iterator[ClusterNode]:
             pending += [node.right, node.left]
 
 
-def _groups(rows: Dataset, present: np.ndarray, node: ClusterNode) -> ClassRows:
+def _groups(rows: Dataset, present: np.ndarray, node: ClusterNode) -> ModelRows:
     """Return the rows of the classes below a node: 1 where they are in the right group."""
     right = present[node.right.pre_order()]
     inside = np.isin(rows.y, np.append(right, present[node.left.pre_order()]))
-    return ClassRows(
+    return ModelRows(
         rows.X[inside],
         np.isin(rows.y[inside], right).astype(np.int64),
         rows.sample_weight[inside],
         rows.spread,
-        n_classes=2,
     )
 
 
