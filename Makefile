@@ -17,7 +17,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/stamp-base ## evolve a few trees and draw them into demo-output/
-	$(BIN)/python docs/images/demo.py --out demo-output
+	$(BIN)/python -m docs.images.demo --out demo-output
 
 experiment: $(VENV)/stamp-test ## run a small experiment and report it in experiment-output/
 	$(BIN)/python -m evotree experiment run docs/experiments/small.toml --n-jobs 2 \

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.measure import Cell, Table
 from benchmarks.start import ROOT
@@ -32,19 +33,20 @@ NOTES = (
 )
 
 
-def partition(number: int) -> tuple[np.ndarray, np.ndarray]:
+def partition(number: int) -> pd.DataFrame:
     """Return one partition: classes by the signs of two projections, a tenth of them wrong."""
     rng = np.random.default_rng(number)
     X = rng.normal(size=(N_PARTITION, N_FEATURES))
     y = 2 * (X[:, 0] + X[:, 1] > 0.2) + (X[:, 2] - 0.5 * X[:, 3] > 0.0)
     drawn = rng.integers(N_CLASSES, size=N_PARTITION)
-    return X, np.where(rng.random(N_PARTITION) < 0.1, drawn, y)
+    table = pd.DataFrame(X).add_prefix("x")
+    return table.assign(y=np.where(rng.random(N_PARTITION) < 0.1, drawn, y))
 
 
 def measure(kind: str, n_rows: int) -> dict[str, Cell]:
     """Fit once in this process; return what it took."""
     import dask
-    import dask.array as da
+    import dask.dataframe as dd
 
     from evotree.dask import fit
 
@@ -61,15 +63,12 @@ def measure(kind: str, n_rows: int) -> dict[str, Cell]:
     numbers = range(n_rows // N_PARTITION)
     begin = time.perf_counter()
     if kind == "memory":
-        rows, labels = zip(*map(partition, numbers), strict=True)
-        model.fit(np.concatenate(rows), np.concatenate(labels))
+        table = pd.concat(map(partition, numbers), ignore_index=True)
+        model.fit(table.drop(columns="y").to_numpy(), table["y"].to_numpy())
     else:
-        made = [dask.delayed(partition, nout=2)(number) for number in numbers]
-        shape = N_PARTITION, N_FEATURES
-        X = [da.from_delayed(part, shape, dtype=float) for part, _ in made]
-        y = [da.from_delayed(labels, shape[:1], dtype=int) for _, labels in made]
+        rows = dd.from_map(partition, numbers)
         with dask.config.set(scheduler="synchronous"):
-            fit(model, da.concatenate(X), da.concatenate(y), n_rows=N_SAMPLE)
+            fit(model, rows.drop(columns="y"), rows["y"], n_rows=N_SAMPLE)
     return {
         "rows": n_rows,
         "kind": kind,

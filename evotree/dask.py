@@ -1,18 +1,19 @@
-"""Fits to collections of Dask, and predictions for them, partition by partition.
+"""Fits to data frames of Dask, and predictions for them, partition by partition.
 
 A fit searches on a sample of the rows; the leaves of the trees that it found are then counted by
 all rows, in one pass over the partitions. Rows are drawn by random numbers of their numbers, and
 sums are added in the order of the partitions: nothing depends on the workers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from typing import Any
+from functools import partial
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
-from dask import compute, delayed, is_dask_collection
+from dask import compute, delayed
+from dask.dataframe import DataFrame, Series
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -60,17 +61,17 @@ def fit(
     The values, labels and numbers of rows of `tree_` and of the trees of `pareto_front_`, and the
     deviations of their leaves, are those of all rows. All else is as `model.fit` leaves it for the
     sample: the choice and the qualities of the trees, medians that stand for missing numbers,
-    levels of categories, digits of splits, soft probabilities.
+    ranges of numbers, levels of categories, digits of splits, soft probabilities.
 
     Parameters
     ----------
     model : EvoTreeClassifier or EvoTreeRegressor
         What is fitted; its leaves are constant, and its objective follows from the sums of leaves.
-    X : Array or DataFrame of Dask, of shape (n_samples, n_features)
+    X : DataFrame of Dask, of shape (n_samples, n_features)
         Rows, which may have missing values.
-    y : Array or Series of Dask, of shape (n_samples,)
+    y : Series of Dask, of shape (n_samples,)
         Labels or targets, in the partitions of `X`.
-    sample_weight : Array or Series of Dask, of shape (n_samples,), optional
+    sample_weight : Series of Dask, of shape (n_samples,), optional
         Weights, in the partitions of `X`.
     n_rows : int, at least 1, default=100_000
         Rows of the sample, in the mean. It has the same share of each class, but some rows at
@@ -83,22 +84,21 @@ def fit(
 
     Raises
     ------
+    TypeError
+        If the model is another one, or the rows are no data frame of Dask.
     ValueError
         Where the parameters of the model need rows, or the partitions do not fit each other; it
         names the partition.
     """
     _refuse_what_needs_rows(model)
-    parts = _parts_of({"X": X, "y": y, "sample_weight": sample_weight})
-    reader = Reader.of(model, X)
+    parts = _parts_of(X, y, sample_weight)
+    reader = Reader.of(model, X._meta)
     classes, table, labels, weight = _sample(
         reader, parts, n_rows, seed_from(model.random_state)
     )
     own_weight = None if sample_weight is None else weight
-    rows = table.to_numpy() if hasattr(X, "chunks") else table
-    model.fit(rows, labels, own_weight)
-    sample = finisher_of(model, rows, labels, Beside(own_weight)).problem.dataset
-    front = model.pareto_front_
-    sums, lowest, highest = _sums_of(reader, parts, sample, [*front])
+    model.fit(table, labels, own_weight)
+    sample = finisher_of(model, table, labels, Beside(own_weight)).problem.dataset
     factors = np.ones(1)
     if getattr(model, "class_weight", None) is not None:
         factors = class_weight_of_rows(
@@ -106,20 +106,16 @@ def fit(
             classes.index.to_numpy(),
             classes["weight"].to_numpy(),
         )
+    front = model.pareto_front_
     counted: list[Any] = [
-        _counted(model, fitted, sample, sums_of_tree, factors)
-        for fitted, sums_of_tree in zip(front.models, sums, strict=True)
+        _counted(model, fitted, sample, sums, factors)
+        for fitted, sums in zip(
+            front.models, _sums_of(reader, parts, sample, [*front]), strict=True
+        )
     ]
     at = front.index(model.tree_)
     model._chosen = counted[at].tree
-    models = [
-        replace(
-            one,
-            chosen=model._chosen,
-            training=replace(one.training, lowest=lowest, highest=highest),
-        )
-        for one in counted
-    ]
+    models = [replace(one, chosen=model._chosen) for one in counted]
     model.fitted_ = models[at]
     model.pareto_front_ = front.of_models(models)
     return model
@@ -132,16 +128,17 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     ----------
     model : fitted estimator
         Whose predictions are asked for.
-    X : Array or DataFrame of Dask, of shape (n_samples, n_features)
+    X : DataFrame of Dask, of shape (n_samples, n_features)
         Rows.
     method : {"predict", "predict_proba", "apply"}, default="predict"
         What is asked.
 
     Returns
     -------
-    Array, Series or DataFrame of Dask
-        With the partitions of `X`.
+    Series or DataFrame of Dask
+        With the partitions and the index of `X`.
     """
+    _check_frame("X", X, DataFrame)
     classes = getattr(model, "classes_", np.empty(0))
     nothing = {
         "predict": classes[:0],
@@ -151,30 +148,26 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     if method not in nothing or not hasattr(model, method):
         allowed = ", ".join(repr(name) for name in nothing if hasattr(model, name))
         raise ValueError(f"method={method!r}: allowed are {allowed}.")
-    _check_collection("X", X, 2)
     asked = model, method, nothing[method]
-    if not hasattr(X, "chunks"):
-        meta = _predict_partition(X._meta, *asked)
-        return X.map_partitions(_predict_partition, *asked, meta=meta)
-    shape: dict[str, Any] = {"drop_axis": 1}
-    if method == "predict_proba":
-        shape = {"chunks": (X.chunks[0], (len(classes),))}
-    return X.rechunk({1: -1}).map_blocks(
-        _predict_partition, *asked, meta=nothing[method], **shape
-    )
+    meta = _predict_partition(X._meta, *asked)
+    return X.map_partitions(_predict_partition, *asked, meta=meta)
 
 
-def _predict_partition(rows: Any, model: Any, method: str, nothing: np.ndarray) -> Any:
+def _predict_partition(
+    rows: pd.DataFrame, model: Any, method: str, nothing: np.ndarray
+) -> Any:
     """Return what a method says of a partition, with the index of its rows."""
     predicted = getattr(model, method)(rows) if len(rows) else nothing
-    if not isinstance(rows, pd.DataFrame):
-        return predicted
     if predicted.ndim == 1:
         return pd.Series(predicted, index=rows.index)
     return pd.DataFrame(predicted, index=rows.index, columns=model.classes_)
 
 
 # ---- what runs on the workers --------------------------------------------------------------------
+
+
+# A table, labels or targets, weights and classes of its rows.
+Part: TypeAlias = tuple[pd.DataFrame, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -187,9 +180,8 @@ class Reader:
     least: float  # target
 
     @classmethod
-    def of(cls, model: Any, X: Any) -> "Reader":
-        """Return what reads the partitions of a collection for a model."""
-        meta = _as_frame(np.empty((0, X.shape[1])) if hasattr(X, "chunks") else X._meta)
+    def of(cls, model: Any, meta: pd.DataFrame) -> Self:
+        """Return what reads the partitions of a frame for a model."""
         if meta.shape[1] == 0 or not meta.columns.is_unique:
             raise ValueError(
                 f"X has the columns {list(meta.columns)}: allowed are distinct ones."
@@ -201,9 +193,8 @@ class Reader:
             0.0 if model.objective == "poisson" else -np.inf,
         )
 
-    def __call__(self, X: Any, y: Any, weight: Any = None) -> tuple[Any, ...]:
-        """Return the table, labels or targets, and weights of a partition."""
-        table = _as_frame(X)
+    def __call__(self, table: pd.DataFrame, y: Any, weight: Any = None) -> Part:
+        """Return the table, labels or targets, weights and classes of a partition."""
         if list(table.columns) != self.columns:
             raise ValueError(
                 f"X has the columns {list(table.columns)}, not {self.columns}."
@@ -218,24 +209,14 @@ class Reader:
                 f"y has the target {y.min():g}: for objective='poisson' 0 is least."
             )
         y = y.astype(object) if y.dtype.kind == "U" else y
-        return table, y, check_weight(weight, len(table), is_part=True)
-
-    def classes_of(self, y: np.ndarray) -> np.ndarray:
-        """Return the class of each row; targets are of one."""
-        return np.zeros(len(y), dtype=np.int64) if self.is_regression else y
-
-
-def _as_frame(rows: Any) -> pd.DataFrame:
-    """Return the rows of a partition as a table."""
-    if isinstance(rows, pd.DataFrame):
-        return rows
-    return pd.DataFrame(rows, copy=False).add_prefix("x")
+        weight = check_weight(weight, len(table), is_part=True)
+        return table, y, weight, np.zeros(len(y)) if self.is_regression else y
 
 
 def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFrame]:
     """Return how many rows a partition has; of each class those with weight, and their weight."""
     try:
-        table, y, weight = reader(*part)
+        table, _, weight, classes = reader(*part)
         refuse_text(table, reader.categorical)
         numbers = table[table.columns[~reader.categorical]]
         encode_in_order([NumericColumn(str(one), 0.0) for one in numbers], numbers)
@@ -243,15 +224,15 @@ def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFra
         raise ValueError(f"partition {number}: {error}") from error
     there = weight > 0.0
     sums = pd.DataFrame({"n": 1, "weight": weight[there]})
-    return len(table), sums.groupby(reader.classes_of(y)[there]).sum()
+    return len(table), sums.groupby(classes[there]).sum()
 
 
 def draw_partition(
     reader: Reader, shares: pd.Series, seed: int, first: int, *part: Any
 ) -> tuple[Any, ...]:
     """Return the rows with weight whose random number is below the share of their class."""
-    table, y, weight = reader(*part)
-    shares_of_rows = shares.reindex(reader.classes_of(y)).to_numpy()
+    table, y, weight, classes = reader(*part)
+    shares_of_rows = shares.reindex(classes).to_numpy()
     kept = (row_keys(seed, first, len(y)) < shares_of_rows) & (weight > 0.0)
     # Partitions may list other levels, in another order.
     objects = dict.fromkeys(table.columns[reader.categorical], object)
@@ -260,14 +241,12 @@ def draw_partition(
 
 def sum_leaves(
     reader: Reader, sample: Dataset, trees: Sequence[ObliqueTree], *part: Any
-) -> tuple[np.ndarray, ...]:
-    """Return sums of rows, weights, targets and squares in the leaves; ranges of the features.
+) -> np.ndarray:
+    """Return sums of rows, weights, and weighted targets and squares in the leaves.
 
-    Of shape (n_nodes, n_sums, n_classes), the nodes of all trees in a row.
+    Of shape (n_nodes, n_classes, n_sums), the nodes of all trees in a row.
     """
-    assert sample.schema is not None
-    table, y, weight = reader(*part)
-    n_classes = sample.n_classes or 1
+    table, y, weight, _ = reader(*part)
     there = weight > 0.0
     rows = np.empty((0, len(sample.schema.features)))
     if there.any():
@@ -280,21 +259,12 @@ def sum_leaves(
         columns += [weight * targets, weight * targets**2]
     else:
         codes = np.searchsorted(sample.classes.astype(y.dtype), y)
-    sums = []
+    n_classes, sums = sample.n_classes or 1, []
     for tree in trees:
         cells = tree.apply(rows).astype(np.int64) * n_classes + codes
-        n_cells = len(tree) * n_classes
-        counts = [np.bincount(cells, column, n_cells) for column in columns]
-        sums.append(np.stack(counts).reshape(len(columns), len(tree), n_classes))
-    lowest = rows.min(axis=0, initial=np.inf)
-    highest = rows.max(axis=0, initial=-np.inf)
-    return np.concatenate(sums, axis=1).swapaxes(0, 1), lowest, highest
-
-
-def add_up(parts: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-    """Return the sums and the ranges of several parts together."""
-    sums, lowest, highest = zip(*parts, strict=True)
-    return reduce(np.add, sums), np.min(lowest, axis=0), np.max(highest, axis=0)
+        counts = [np.bincount(cells, one, len(tree) * n_classes) for one in columns]
+        sums.append(np.column_stack(counts).reshape(len(tree), n_classes, -1))
+    return np.concatenate(sums)
 
 
 # ---- what stays here -----------------------------------------------------------------------------
@@ -310,42 +280,36 @@ def _refuse_what_needs_rows(model: Any) -> None:
     is_named = isinstance(model.objective, str) and model.objective in _OBJECTIVES
     if not is_named and not isinstance(model.objective, Cost):
         raise ValueError(
-            f"objective={model.objective!r}: for collections of Dask allowed are "
+            f"objective={model.objective!r}: for frames of Dask allowed are "
             f"{', '.join(map(repr, _OBJECTIVES))}, and a Cost."
         )
     leaves = ("constant",) if is_regressor(model) else ("auto", "constant")
     if model.leaves not in leaves:
         raise ValueError(
-            f"leaves={model.leaves!r}: for collections of Dask allowed is "
+            f"leaves={model.leaves!r}: for frames of Dask allowed is "
             f"{' or '.join(map(repr, leaves))}."
         )
 
 
-def _check_collection(name: str, given: Any, n_dimensions: int) -> None:
-    if not is_dask_collection(given) or getattr(given, "ndim", 0) != n_dimensions:
-        raise ValueError(
-            f"{name} is a {type(given).__name__}: allowed is a collection of Dask of "
-            f"{n_dimensions} dimensions."
+def _check_frame(name: str, given: Any, kind: type) -> None:
+    """Refuse what is no frame, or no series, of Dask."""
+    if not isinstance(given, kind):
+        raise TypeError(
+            f"{name} is of the type {type(given).__name__}: allowed is a {kind.__name__} of Dask, "
+            "such as dask.dataframe.from_dask_array makes of an array."
         )
 
 
-def _parts_of(collections: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     """Return the partitions of collections that belong together."""
     blocks: list[Any] = []
-    X = collections["X"]
-    for name, given in collections.items():
-        if name == "sample_weight" and given is None:
-            continue
-        _check_collection(name, given, 2 if name == "X" else 1)
-        if not hasattr(given, "chunks"):
-            # Optimized, the files of a narrow column may be read by fewer partitions than others.
-            blocks.append(given.to_delayed(optimize_graph=False))
-        else:
-            if name == "X":
-                given = given.rechunk({1: -1})
-            elif hasattr(X, "chunks") and given.shape == X.shape[:1]:
-                given = given.rechunk((X.chunks[0],))
-            blocks.append(given.to_delayed().ravel().tolist())
+    collections = {"X": (X, DataFrame), "y": (y, Series)}
+    if sample_weight is not None:
+        collections["sample_weight"] = sample_weight, Series
+    for name, (given, kind) in collections.items():
+        _check_frame(name, given, kind)
+        # Optimized, the files of a narrow column may be read by fewer partitions than others.
+        blocks.append(given.to_delayed(optimize_graph=False))
         if len(blocks[-1]) != len(blocks[0]):
             raise ValueError(
                 f"{name} has {len(blocks[-1])} partitions: allowed are as many as X has, "
@@ -383,25 +347,16 @@ def _sample(
 
 
 def _sums_of(
-    reader: Reader,
-    parts: Sequence[Any],
-    sample: Dataset,
-    trees: Sequence[ObliqueTree],
-) -> tuple[Any, ...]:
-    """Return the sums of the leaves of each tree over all rows, and the ranges of the features."""
+    reader: Reader, parts: Sequence[Any], sample: Dataset, trees: list[ObliqueTree]
+) -> list[np.ndarray]:
+    """Return the sums of the leaves of each tree over all rows."""
     # The rows of the sample are no concern of the workers.
-    units = sample.take(np.arange(0))
-    count = delayed(partial(sum_leaves, reader, units, list(trees)))
-    answers = [count(*part) for part in parts]
-    while len(answers) > 1:
-        groups = range(0, len(answers), _SUMS_ADDED_AT_ONCE)
-        answers = [
-            delayed(add_up)(answers[first : first + _SUMS_ADDED_AT_ONCE])
-            for first in groups
-        ]
-    sums, lowest, highest = answers[0].compute()
-    ends = np.cumsum([len(tree) for tree in trees])[:-1]
-    return np.split(sums, ends), lowest, highest
+    count = delayed(partial(sum_leaves, reader, sample.take(np.arange(0)), trees))
+    sums = [count(*part) for part in parts]
+    while len(sums) > 1:
+        firsts = range(0, len(sums), _SUMS_ADDED_AT_ONCE)
+        sums = [delayed(sum)(sums[at : at + _SUMS_ADDED_AT_ONCE]) for at in firsts]
+    return np.split(sums[0].compute(), np.cumsum([len(tree) for tree in trees])[:-1])
 
 
 def _counted(
@@ -433,7 +388,7 @@ def _stand_ins(
     targets and of their squares are those of all rows.
     """
     leaves, first = np.unique(tree.apply(sample.raw), return_index=True)
-    n_rows, weight, *moments = sums[leaves].swapaxes(0, 1)
+    n_rows, weight, *moments = np.moveaxis(sums[leaves], -1, 0)
     if sample.n_classes:
         weight = weight * factors
         y = np.tile(np.arange(sample.n_classes), (len(leaves), 1))

@@ -156,6 +156,8 @@ class Fitted:
         Units of the outputs, their standard deviations over the training rows.
     costs : ndarray of shape (n_nodes,), or None
         What a row costs that ends at each node, in the mean; for trees evolved for costs.
+    label_costs : ndarray of shape (n_nodes,), or None
+        The part of errors in these costs, where leaves have models, whose labels differ by row.
     notes : mapping of int to str, or None
         What is said of leaves of times to an event in the place of their rows.
     curves : mapping of int to StepFunction, or None
@@ -182,6 +184,7 @@ class Fitted:
     deviations: np.ndarray | None = None
     output_scale: np.ndarray | None = None
     costs: np.ndarray | None = None
+    label_costs: np.ndarray | None = None
     notes: Mapping[int, str] | None = None
     curves: Mapping[int, Any] | None = None
     hazard: Any = None

@@ -236,30 +236,6 @@ class ScoreModels(OutputModels):
         """Number of coefficients other than 0, which all leaves share."""
         return int(np.count_nonzero(self.score))
 
-    def join(
-        self, X: np.ndarray, shares: np.ndarray, all_shares: np.ndarray
-    ) -> np.ndarray:
-        """Return the probabilities of rows, in which the shares of a tree count half.
-
-        `all_shares` are those of the root, with which its points are those of the score alone.
-        """
-        logs = np.log(np.maximum(shares, LEAST_SHARE))
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = X @ self.score.T + self.points[0]
-        scores = np.clip(
-            np.nan_to_num(scores, nan=_LARGEST_ODDS), -_LARGEST_ODDS, _LARGEST_ODDS
-        )
-        logs -= np.log(np.maximum(all_shares, LEAST_SHARE))
-        return softmax(scores + HALF * logs, axis=1)
-
-
-HALF = 0.5
-"""The weight of a tree, and of a score, in their sum."""
-
-LEAST_SHARE = 1e-3
-"""No share of a class counts as less in the sum of a tree and a score."""
-
-_LARGEST_ODDS = 700.0  # whose exponential is finite
 
 LEAF_MODELS = {
     kind.__name__: kind for kind in (LeafModels, LogModels, OutputModels, ScoreModels)

@@ -1,15 +1,13 @@
 """What a run tells: one log, whichever process works, and a bar of progress with its seconds.
 
 All that is told goes to ``logging.getLogger("evotree")``, and from there to whoever has added a
-handler. Forked processes have the handlers of their parent; what they tell `log_to_file` comes to
-it through a queue (multiprocessing-logging). Processes that are begun in another way, or on another
-machine, keep the records of a task in a queue of their own, and send them with its result.
+handler. A process that does a task for another one keeps the records of the task, and sends them
+with its result.
 """
 
-import itertools
 import logging
-import multiprocessing
 import os
+import platform
 import sys
 import time
 import warnings
@@ -21,14 +19,15 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from multiprocessing_logging import MultiProcessingHandler
 from tqdm.auto import tqdm
 
 from evotree._jit import compile_seconds, is_cached, told_of_compiling
 from evotree.words import printable
 
 LOGGER = logging.getLogger("evotree")
-_numbers = itertools.count()
+# Of the tasks of another process that this one does, perhaps some at once.
+_records: SimpleQueue[logging.LogRecord] = SimpleQueue()
+_keeper = QueueHandler(_records)
 
 
 class _OneLine(logging.Formatter):
@@ -36,32 +35,12 @@ class _OneLine(logging.Formatter):
         return printable(super().format(record))
 
 
-class _ForkedToo(MultiProcessingHandler):
-    """Records of this process and of those that are forked from it.
-
-    Its own records do not wait in the queue: a process that is killed while it writes there holds
-    the lock of the queue for ever.
-    """
-
-    def __init__(self, sub_handler: logging.Handler, name: str | None = None) -> None:
-        self.home = os.getpid()
-        name = name or f"evotree-log-{self.home}-{next(_numbers)}"
-        super().__init__(name, sub_handler)
-        self.set_name(name)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a record here, or send it to where it is written."""
-        if os.getpid() == self.home:
-            self.sub_handler.handle(record)
-        else:
-            super().emit(record)
-
-
 @contextmanager
 def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
     """Append the package's log to a file while a block runs, a line a record.
 
-    Also written are the warnings of the block, and what processes log that do tasks for it.
+    Also written are the warnings of the block, and what processes log that do tasks for it, when a
+    task is done.
 
     Parameters
     ----------
@@ -74,24 +53,16 @@ def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
     file = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_OneLine("%(asctime)s %(levelname)s %(process)d %(message)s"))
     file.setLevel(level)
-    forks = multiprocessing.get_start_method(allow_none=True) in (None, "fork")
-    LOGGER.addHandler(_ForkedToo(file) if forks else file)
     level_before = LOGGER.level
+    LOGGER.addHandler(file)
     LOGGER.setLevel(min(level, LOGGER.getEffectiveLevel()))
     try:
         with _logged_warnings():
             yield
     finally:
         LOGGER.setLevel(level_before)
-        # All queues end in the file.
-        handlers: list[logging.Handler] = [*LOGGER.handlers, *_earlier]
-        for handler in handlers:
-            if getattr(handler, "sub_handler", handler) is file:
-                LOGGER.removeHandler(handler)
-                handler.close()
-        _earlier[:] = [
-            handler for handler in _earlier if handler.sub_handler is not file
-        ]
+        LOGGER.removeHandler(file)
+        file.close()
 
 
 @contextmanager
@@ -108,22 +79,6 @@ def _logged_warnings() -> Iterator[None]:
         yield
 
 
-# With queues of processes that were forked before the last renewal.
-_earlier: list[_ForkedToo] = []
-
-
-def renew_queues() -> None:
-    """Give processes that are forked from now on a new queue; those of before keep theirs.
-
-    A process that is killed while it writes to a queue leaves it locked for all others.
-    """
-    for handler in LOGGER.handlers[:]:
-        if isinstance(handler, _ForkedToo):
-            LOGGER.addHandler(_ForkedToo(handler.sub_handler, handler.name))
-            LOGGER.removeHandler(handler)
-            _earlier.append(handler)
-
-
 def log_begin(dataset: Any, kind: str = "tree") -> None:
     """Log that something is fitted to a data set."""
     shown = "fit of a %s begun: %d rows, %d columns, %d classes"
@@ -136,11 +91,11 @@ def log_end(found: Any, seconds: float) -> None:
     LOGGER.info("fit ended after %.2f s: %r", seconds, found)
 
 
-# ---- processes that are no forks of the one that logs -------------------------------------------
+# ---- tasks of other processes --------------------------------------------------------------------
 
 
 class Answer(NamedTuple):
-    """What a task returns, and what it has logged where nobody listened."""
+    """What a task returns, and what it has logged in another process."""
 
     result: Any
     records: list[logging.LogRecord]
@@ -148,32 +103,24 @@ class Answer(NamedTuple):
 
 def telling(function: Callable[[Any], Any]) -> Callable[[Any], Answer]:
     """Return a function for any process, whose answers are for `told`."""
-    return partial(_tell, function, _listeners(), LOGGER.getEffectiveLevel())
+    return partial(_tell, function, _process(), LOGGER.getEffectiveLevel())
+
+
+def _process() -> tuple[str, int]:
+    return platform.node(), os.getpid()
 
 
 def _tell(
-    function: Callable[[Any], Any], listeners: list[str], level: int, task: Any
+    function: Callable[[Any], Any], home: tuple[str, int], level: int, task: Any
 ) -> Answer:
-    if _listeners() == listeners:  # this process is the one that logs, or its fork
+    if _process() == home:
         return Answer(function(task), [])
-    for handler in LOGGER.handlers[:]:  # of a log that has ended
-        if isinstance(handler, _ForkedToo):
-            LOGGER.removeHandler(handler)
-    records: SimpleQueue[logging.LogRecord] = SimpleQueue()
-    keeper = QueueHandler(records)
+    # A fork has the handlers of its parent, which gets the records with the answer.
+    LOGGER.propagate = False
+    LOGGER.handlers = [_keeper]
     LOGGER.setLevel(level)
-    LOGGER.addHandler(keeper)
-    try:
-        result = function(task)
-    finally:
-        LOGGER.removeHandler(keeper)
-    return Answer(result, [records.get() for _ in range(records.qsize())])
-
-
-def _listeners() -> list[str]:
-    """Return the names of the handlers that get the package's records."""
-    handlers = [*LOGGER.handlers, *logging.getLogger().handlers]
-    return [str(h.name) for h in handlers if not isinstance(h, logging.NullHandler)]
+    result = function(task)
+    return Answer(result, [_records.get() for _ in range(_records.qsize())])
 
 
 def told(answer: Answer) -> Any:

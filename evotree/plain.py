@@ -7,6 +7,7 @@ checked.
 
 import itertools
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4
 """The form that is written and read."""
+_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
@@ -43,25 +45,17 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
             f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are at "
             f"most {MAX_NODES} nodes, and {MAX_NUMBERS} numbers."
         )
-    models: Any = None
+    names = (*_REQUIRED, *_OPTIONAL, "row_counts")
+    arrays = {name: getattr(tree, name) for name in names}
+    data = {"version": TREE_VERSION, **_lists(arrays | {"labels": tree.given_labels})}
     if tree.models is not None:
-        models = [_lists(one._asdict()) for one in tree.models.each]
-        if isinstance(tree.models, LeafModels):
-            (models,) = models
+        each = [_lists(one._asdict()) for one in tree.models.each]
+        data["models"] = each[0] if isinstance(tree.models, LeafModels) else each
     if isinstance(tree.models, LogModels):
-        models["link"] = "log"
-    return {
-        "version": TREE_VERSION,
-        **_lists(
-            {
-                name: getattr(tree, name)
-                for name in (*_REQUIRED, *_OPTIONAL, "row_counts")
-            }
-            | {"labels": tree.given_labels}
-        ),
-        **({"models": models} if models else {}),
-        **({"output_names": list(tree.output_names)} if tree.output_names else {}),
-    }
+        data["models"]["link"] = "log"
+    if tree.output_names:
+        data["output_names"] = list(tree.output_names)
+    return data
 
 
 def tree_from_dict(data: Any) -> ObliqueTree:
@@ -99,19 +93,14 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     ):
         raise ValueError("output_names is not a list of strings.")
     models: Any = data.get("models")
-    fields = LeafModels._fields
     if isinstance(models, list):
         kind = ScoreModels if names is None else OutputModels
-        models = kind(
-            tuple(LeafModels(**_arrays(one, "models", fields)) for one in models)
-        )
+        models = kind(tuple(_parts(LeafModels, one, "models") for one in models))
     elif models is not None:
-        kinds = {None: LeafModels, "log": LogModels}
-        _check_object(models, "models", fields)
-        link = models.get("link")
+        link = models.get("link") if isinstance(models, Mapping) else None
         if link not in (None, "log"):
             raise ValueError(f"the link of models is {_kind(link)}, not 'log'.")
-        models = kinds[link](**_arrays(models, "models", fields))
+        models = _parts(LogModels if link else LeafModels, models, "models")
     return ObliqueTree(
         subtree_size=np.array(sizes, dtype=np.int32),
         models=models,
@@ -120,28 +109,15 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     ).validate()
 
 
-def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:
-    """Return soft sides, ``probabilities_`` of a classifier, as plain data, as `tree_to_dict`."""
-    return _lists(vars(sides))
+def parts_to_dict(parts: SoftSides | TrainingRows) -> dict[str, Any]:
+    """Return what is known of a tree, its soft sides or training rows, as `tree_to_dict` does."""
+    return _lists(vars(parts))
 
 
-def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
-    """Return the soft sides of a tree that `soft_sides_to_dict` made plain data of, checked."""
-    return SoftSides(
-        **_arrays(data, "probabilities", ("slopes", "intercepts", "shares"))
-    ).validate(tree)
-
-
-def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:
-    """Return the ``training_rows_`` of an estimator as plain data, as `tree_to_dict`."""
-    return _lists(vars(rows))
-
-
-def training_rows_from_dict(data: Any, tree: ObliqueTree) -> TrainingRows:
-    """Return the summary, for a tree, that `training_rows_to_dict` made plain data of, checked."""
-    return TrainingRows(
-        **_arrays(data, "training_rows", ("means", "spreads", "lowest", "highest"))
-    ).validate(tree)
+def parts_from_dict(kind: Any, data: Any, tree: ObliqueTree) -> Any:
+    """Return what is known of a tree, that `parts_to_dict` made plain data of, checked."""
+    what = "probabilities" if kind is SoftSides else "training_rows"
+    return _parts(kind, data, what).validate(tree)
 
 
 def _lists(arrays: Mapping[str, np.ndarray | None]) -> dict[str, Any]:
@@ -157,36 +133,31 @@ def _check_object(data: Any, what: str, names: Sequence[str]) -> None:
         raise ValueError(f"{what} has no {', '.join(missing)}.")
 
 
-def _arrays(data: Any, what: str, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the arrays of an object, whose shapes are not yet checked."""
+def _parts(kind: Any, data: Any, what: str) -> Any:
+    """Return an object that is made of the arrays of plain data, whose shapes are not checked."""
+    names = tuple(signature(kind).parameters)
     _check_object(data, what, names)
-    return {name: _array(data[name], name) for name in names}
+    return kind(**{name: _array(data[name], name) for name in names})
 
 
 def _kind(value: Any) -> str:
     """Name the type of a value as a reader of JSON would."""
-    names = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
-    return "missing" if value is None else names.get(type(value), "a number")
+    return "missing" if value is None else _KINDS.get(type(value), "a number")
 
 
 def _array(numbers: Any, name: str) -> np.ndarray:
     """Return numbers as an array; by its name in equally long lists, with at least one column."""
-    rows = numbers
-    if name not in _MATRICES:
-        rows = [numbers]
-        if not isinstance(numbers, list):
-            raise ValueError(f"{name} is {_kind(numbers)}, not a list of numbers.")
-    elif (
-        not isinstance(rows, list)
-        or not rows
-        or not all(isinstance(row, list) for row in rows)
-    ):
-        raise ValueError(f"{name} is not a list of lists of numbers.")
-    elif len(lengths := {len(row) for row in rows}) > 1 or lengths == {0}:
+    is_matrix = name in _MATRICES
+    rows = numbers if is_matrix else [numbers]
+    if not (isinstance(rows, list) and all(isinstance(row, list) for row in rows)):
+        wanted = "a list of lists of numbers" if is_matrix else "a list of numbers"
+        raise ValueError(f"{name} is {_kind(numbers)}, not {wanted}.")
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) != 1 or lengths == [0]:
         raise ValueError(
-            f"{name} has rows of lengths {sorted(lengths)[:5]}: all must be alike."
+            f"{name} has rows of lengths {lengths[:5]}: all must be alike."
         )
-    elif len(rows) * len(rows[0]) > MAX_NUMBERS:
+    if len(rows) * lengths[0] > MAX_NUMBERS:
         raise ValueError(f"{name} has more than {MAX_NUMBERS} numbers.")
     for value in itertools.chain.from_iterable(rows):
         if type(value) is not float and type(value) is not int:

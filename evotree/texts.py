@@ -1,11 +1,11 @@
-"""A tree written for readers: as rules, as HTML, or as a drawing for Graphviz; rules read back."""
+"""A tree written for readers: as rules, as tables, as a drawing for Graphviz; rules read back."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, TypeAlias
@@ -28,10 +28,11 @@ from evotree.words import (
     summed,
 )
 
-#: Limits of the texts, which of a chain of nodes grow with the square of its length.
-MAX_CHARACTERS = 10_000_000
+#: Limit of the texts, which of a chain of nodes grow with the square of its length.
 MAX_CONDITIONS = 1_000_000
-_ANY_TREE = "export_graphviz and the exports to code write any tree"
+# Notebooks show no more leaves, and terms of a split or line.
+SHOWN_LEAVES = 256
+SHOWN_TERMS = 10
 
 
 def export_text(
@@ -86,8 +87,8 @@ def export_text(
     Raises
     ------
     ValueError
-        If an argument does not fit the tree, or the text would have more than 10 million
-        characters, as that of a chain of some thousand nodes has.
+        If an argument does not fit the tree, or its nodes stand below more than a million splits
+        in all, as those of a chain of some thousand nodes do.
 
     Examples
     --------
@@ -100,7 +101,16 @@ def export_text(
     |   |--- [2] class: yes (1 row; yes: 1.00)
     """
     fitted = fitted_of(tree, feature_names, class_names, output_names)
-    return _bounded(_indented(Wording(fitted, decimals, max_terms)))
+    _check_depths(fitted)
+    return "\n".join(_indented(Wording(fitted, decimals, max_terms))) + "\n"
+
+
+def notebook_html(tree: Any) -> str:
+    """Return what a notebook shows of a tree: its rules, as they are printed."""
+    shown = getattr(tree, "tree_", tree)
+    is_short = shown.n_leaves <= SHOWN_LEAVES
+    text = export_text(tree, max_terms=SHOWN_TERMS) if is_short else repr(shown)
+    return f"<pre>{escape(text)}</pre>"
 
 
 def _indented(words: Wording) -> Iterator[str]:
@@ -111,15 +121,11 @@ def _indented(words: Wording) -> Iterator[str]:
             yield f"{'|   ' * (depth - 1)}|--- else"
         indent = "|   " * depth
         width = max(LINE_WIDTH - len(indent), LEAST_WIDTH)
-        first, *others = (
-            words.split(fitted.split(k)) if fitted.is_split(k) else words.leaf(k)
-        )
-        yield from hung(
-            [f"[{k}] {first}", *others],
-            f"{indent}|--- ",
-            f"{indent}|    ",
-            width - 5,
-        )
+        pieces = words.leaf(k)
+        if fitted.is_split(k):
+            first, *others = words.split(fitted.split(k))
+            pieces = [f"[{k}] {first}", *others]
+        yield from hung(pieces, f"{indent}|--- ", f"{indent}|    ", width - 5)
         below = f"{indent}|    # "
         yield from hung(words.influences(k), below, below, width - 7)
     yield from missing_lines(fitted)
@@ -142,18 +148,14 @@ def missing_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     return fold(parts_of_text([*begin, *fills[1:]], ","), width)
 
 
-def _bounded(lines: Iterable[str]) -> str:
-    """Join lines, and refuse more than a reader or the memory can take."""
-    kept: list[str] = []
-    size = 0
-    for line in lines:
-        size += len(line) + 1
-        if size > MAX_CHARACTERS:
-            raise ValueError(
-                f"the tree's text has more than {MAX_CHARACTERS} characters; {_ANY_TREE}."
-            )
-        kept.append(line)
-    return "\n".join(kept) + "\n"
+def _check_depths(fitted: Fitted) -> None:
+    """Refuse a tree whose text is more than a reader or the memory can take."""
+    n_conditions = sum(depth for _, depth, _ in walk(fitted.tree))
+    if n_conditions > MAX_CONDITIONS:
+        raise ValueError(
+            f"the nodes of the tree stand below {n_conditions} splits in all: texts have up to "
+            f"{MAX_CONDITIONS}; export_graphviz and the exports to code write any tree."
+        )
 
 
 def export_rules(
@@ -186,22 +188,16 @@ def export_rules(
     THEN [2] class: yes (1 row; yes: 1.00)
     """
     fitted = fitted_of(tree, feature_names, class_names)
-    n_conditions = sum(
-        depth for k, depth, _ in walk(fitted.tree) if not fitted.is_split(k)
-    )
-    if n_conditions > MAX_CONDITIONS:
-        raise ValueError(
-            f"the tree's text has {n_conditions} conditions: rules list up to "
-            f"{MAX_CONDITIONS}; {_ANY_TREE}."
-        )
-    return _bounded(_rule_blocks(Wording(fitted, decimals, max_terms)))
+    _check_depths(fitted)
+    rules = _rules(Wording(fitted, decimals, max_terms))
+    missing = "\n".join(missing_lines(fitted))
+    return "\n\n".join(filter(None, [*rules, missing])) + "\n"
 
 
-def _rule_blocks(words: Wording) -> Iterator[str]:
+def _rules(words: Wording) -> Iterator[str]:
     """Yield the rules of `export_rules`, of each sum the tightest bound from each side."""
     fitted = words.fitted
     path: list[Inequality] = []
-    between: list[str] = []
     for k, depth, is_right in walk(fitted.tree):
         if is_right:
             path[depth - 1 :] = [path[depth - 1].opposite]
@@ -211,24 +207,15 @@ def _rule_blocks(words: Wording) -> Iterator[str]:
         of_sum: dict[tuple[Any, str], list[Inequality]] = {}
         for split in path[:depth]:
             of_sum.setdefault((split.terms, split.relation[0]), []).append(split)
-        first, *others = words.leaf(k)
         tightest = (min(splits, key=_tightness) for splits in of_sum.values())
         parts = list(map(words.split, tightest)) or [["anything"]]
         heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
-        yield from between
-        for head, pieces in zip(
-            heads, [*parts, [f"[{k}] {first}", *others]], strict=True
-        ):
-            yield from hung(pieces, f"{head} ", "     ", LINE_WIDTH - 5)
-        between = [""]
-    if missing := missing_lines(fitted):
-        yield from ("", *missing)
-
-
-def _percent(share: float) -> str:
-    """Return a share that is not 0 in whole percent."""
-    percent = round(100.0 * share)
-    return f"{percent} %" if percent else "<1 %"
+        lines = [
+            line
+            for head, pieces in zip(heads, [*parts, words.leaf(k)], strict=True)
+            for line in hung(pieces, f"{head} ", "     ", LINE_WIDTH - 5)
+        ]
+        yield "\n".join(lines)
 
 
 def _tightness(split: Inequality) -> tuple[float, bool]:
@@ -254,10 +241,9 @@ class Wording:
     is_printed: bool = False
 
     def __post_init__(self) -> None:
-        if self.decimals is not None:
-            check_whole("decimals", self.decimals, 0)
-        if self.max_terms is not None:
-            check_whole("max_terms", self.max_terms, 1)
+        for name, least in (("decimals", 0), ("max_terms", 1)):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least)
 
     def _signs(self, text: str) -> str:
         """Return what has no names in it with its signs."""
@@ -269,10 +255,6 @@ class Wording:
 
     def _operand(self, name: Any) -> str:
         return operand(name, self.written(name))
-
-    def bound(self, split: Inequality) -> str:
-        """Return what a split asks of its sum."""
-        return f"{self._signs(split.relation)} {self._number(split.threshold)}"
 
     def sum(
         self, terms: Sequence[tuple[float, int]], before: Sequence[str] = ()
@@ -298,28 +280,27 @@ class Wording:
         """Return an inequality in lines, one for each term, and one for the threshold."""
         if (answer := self.fitted.answer(split)) is not None:
             return [self.written(answer)]
-        return [*(self.sum(split.terms) or ["0"]), self.bound(split)]
+        bound = f"{self._signs(split.relation)} {self._number(split.threshold)}"
+        return [*(self.sum(split.terms) or ["0"]), bound]
 
     def influences(self, k: int) -> list[str]:
         """Return the shares of the terms of a split in its influence, where weights say nothing."""
         shares = self.fitted.influence_shares(k)[: self.max_terms]
         pieces = [
-            f"{self._operand(self.fitted.features[j])} {_percent(share)}"
+            f"{self._operand(self.fitted.features[j])} {round(100.0 * share) or '<1'} %"
             for share, (_, j) in zip(shares, self.fitted.by_influence(k), strict=False)
         ]
         return parts_of_text(pieces, ",")
 
-    def model(
-        self, model: LinearModel, begin: str = "", before_bounds: str = ""
-    ) -> list[str]:
+    def model(self, model: LinearModel, before_bounds: str) -> list[str]:
         """Return the numbers that a leaf predicts in pieces, one for each term, then its bounds."""
+        intercept = self._number(model.intercept)
         if not model.terms:
-            return [f"{begin}{self._number(model.intercept)}"]
-        if model.is_log:
-            begin += "exp("
-        pieces = self.sum(model.terms, [f"{begin}{self._number(model.intercept)}"])
+            return [intercept]
         ends = [model.lowest, model.highest]
+        pieces = self.sum(model.terms, [intercept])
         if model.is_log:
+            pieces = [f"exp({pieces[0]}", *pieces[1:]]
             pieces[-1] += ")"
             ends = [math.exp(end) for end in ends]
         if model.is_bounded:
@@ -329,20 +310,18 @@ class Wording:
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
         """Return the pieces of each output at leaf `k`; of several they begin with its name."""
-        names = [f"{self._operand(name)} = " for name in self.fitted.targets] or [""]
-        return [
-            self.model(one.model(k), name, before_bounds)
-            for name, one in zip(names, self.fitted.each, strict=True)
-        ]
+        models = [self.model(one.model(k), before_bounds) for one in self.fitted.each]
+        for name, pieces in zip(self.fitted.targets, models, strict=False):
+            pieces[0] = f"{self._operand(name)} = {pieces[0]}"
+        return models
 
     def shares(self, k: int, most: int = 6) -> list[list[str]]:
         """Return the class shares of a node, and that of its class by weight if it differs.
 
-        Of a leaf that holds an action, the action alone.
+        There are none of numbers, and of a tree whose leaves hold actions.
         """
-        if self.fitted.holds_actions:
-            assert self.fitted.classes is not None
-            return [[self.written(self.fitted.classes[self.fitted.winners[k]])]]
+        if self.fitted.classes is None or self.fitted.holds_actions:
+            return []
         return [
             [f"{self.written(name)}: {share}" for name, share in shares]
             for shares in self.fitted.shares(k, most)
@@ -350,11 +329,15 @@ class Wording:
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
         """Return what leaf `k` predicts in lines: its largest shares, or the terms of its sums."""
+        if self.fitted.classes is None:
+            return sum(self.outputs(k), [])
         if self.fitted.scores is not None:
-            return self.scores(k)
-        if self.fitted.classes is not None:
-            return sum(self.shares(k, most), [])
-        return sum(self.outputs(k), [])
+            return self.predicted(k)
+        return sum(self.shares(k, most), []) or [self._winner(k)]
+
+    def _winner(self, k: int) -> str:
+        assert self.fitted.classes is not None
+        return self.written(self.fitted.classes[self.fitted.winners[k]])
 
     def sentence(self, k: int) -> list[str]:
         """Return the numbers that leaf `k` predicts in pieces of one sentence."""
@@ -366,38 +349,38 @@ class Wording:
         return sum(outputs, [])
 
     def predicted(self, k: int) -> list[str]:
-        """Return the sentence of leaf `k` with what its numbers are."""
+        """Return what leaf `k` predicts in pieces of a sentence.
+
+        Of scores of classes the largest predicts; of two classes there is one, the log-odds.
+        """
         fitted = self.fitted
+        if fitted.scores is not None and fitted.classes is not None:
+            begin = "class: that of the largest score;"
+            if not fitted.scores.targets:
+                first, second = map(self.written, fitted.classes)
+                begin = (
+                    f"class: {second} if above 0, else {first}; log-odds of {second} ="
+                )
+            return [begin, *replace(self, fitted=fitted.scores).sentence(k)]
+        if fitted.classes is not None:
+            return [f"class: {self._winner(k)}"]
         begin = "predict " if fitted.targets or fitted.model(k).terms else "value: "
-        if fitted.notes is not None:
-            begin = "risk "  # of times to an event
+        if fitted.is_risk:
+            begin = "risk "
         first, *others = self.sentence(k)
         return [begin + first, *others]
 
-    def scores(self, k: int) -> list[str]:
-        """Return the scores of classes at leaf `k`, the largest of which predicts, in pieces."""
-        assert self.fitted.scores is not None and self.fitted.classes is not None
-        words = replace(self, fitted=self.fitted.scores)
-        begin = "class: that of the largest score;"
-        if not words.fitted.targets:
-            first, second = map(self.written, self.fitted.classes)
-            begin = f"class: {second} if above 0, else {first}; log-odds of {second} ="
-        return [begin, *words.sentence(k)]
-
     def leaf(self, k: int) -> list[str]:
-        """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
-        fitted = self.fitted
-        known = [fitted.rows(k)]
-        if fitted.classes is None:
-            pieces = self.predicted(k)
-        else:
-            winner = self.written(fitted.classes[fitted.winners[k]])
-            pieces = [f"class: {winner}"] if fitted.scores is None else self.scores(k)
-            if not fitted.holds_actions:
-                known += map(", ".join, self.shares(k))
-        if fitted.costs is not None:
-            known.append(f"costs {number(float(fitted.costs[k]), 2)}")
+        """Return the number of leaf `k` and what it predicts, in pieces of a sentence.
+
+        In brackets are its rows, their class shares, and what a row costs.
+        """
+        known = [self.fitted.rows(k), *map(", ".join, self.shares(k))]
+        if self.fitted.costs is not None:
+            known.append(f"costs {number(float(self.fitted.costs[k]), 2)}")
         told = "; ".join(filter(None, known))
+        first, *others = self.predicted(k)
+        pieces = [f"[{k}] {first}", *others]
         pieces[-1] += f" ({told})" if told else ""
         return pieces
 
@@ -443,36 +426,30 @@ def coefficient_table(
     if ranges:
         return pd.DataFrame(_slopes(fitted))
     leaves = np.flatnonzero(fitted.tree.is_leaf)
+    n_rows = fitted.tree.n_node_samples
     tables = []
-    for at, one in enumerate(fitted.each):
-        models = one.tree.models
-        if models is None:
+    for output, one in zip(fitted.targets or (None,), fitted.each, strict=True):
+        if one.tree.models is None:
             raise ValueError("tree has no linear models in its leaves.")
-        columns: dict[str, Any] = (
-            {"output": fitted.targets[at]} if fitted.targets else {}
-        )
-        columns["leaf"] = leaves
-        if one.tree.n_node_samples is not None:
-            columns["n_node_samples"] = one.tree.n_node_samples[leaves]
-        columns["intercept"] = models.intercepts[leaves]
-        if is_bounded:
-            columns["lowest"] = models.lowest[leaves]
-            columns["highest"] = models.highest[leaves]
+        models = one.tree.models.take(leaves)
+        columns = {
+            "output": output,
+            "leaf": leaves,
+            "n_node_samples": None if n_rows is None else n_rows[leaves],
+            "intercept": models.intercepts,
+            "lowest": models.lowest if is_bounded else None,
+            "highest": models.highest if is_bounded else None,
+        }
+        known = {name: part for name, part in columns.items() if part is not None}
         used = np.flatnonzero(models.coefficients.any(axis=0))
-        coefficients = pd.DataFrame(
-            models.coefficients[np.ix_(leaves, used)],
-            columns=[
-                # A feature may be called as one of the other columns.
-                repr(name) if (name := one.features[j]) in columns else name
-                for j in used
-            ],
-        )
-        tables.append(pd.concat([pd.DataFrame(columns), coefficients], axis=1))
-    return (
-        pd.concat(tables, ignore_index=True).fillna(0.0)
-        if fitted.targets
-        else tables[0]
-    )
+        # A feature may be called as one of the other columns.
+        names = [
+            repr(name) if name in known else name
+            for name in (one.features[j] for j in used)
+        ]
+        coefficients = pd.DataFrame(models.coefficients[:, used], columns=names)
+        tables.append(pd.concat([pd.DataFrame(known), coefficients], axis=1))
+    return pd.concat(tables, ignore_index=True).fillna(0.0)
 
 
 def _slopes(fitted: Fitted) -> Iterator[dict[str, Any]]:
@@ -501,98 +478,6 @@ def _slopes(fitted: Fitted) -> Iterator[dict[str, Any]]:
                         "per_unit": per_unit,
                         "per_log": sum(w for bend, w in bends if bend.kind == LOG),
                     }
-
-
-# ---- HTML ----------------------------------------------------------------------------------------
-
-MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
-# Of trees with more leaves, branches below splits of this depth are closed at first.
-OPEN_LEAVES = 32
-OPEN_DEPTH = 3
-# Notebooks show no more leaves, and terms of a split or line.
-SHOWN_LEAVES = 256
-SHOWN_TERMS = 10
-
-_WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
-_BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"
-_BAR = "display:inline-flex;width:6em;height:0.7em;margin-right:0.6em;background:#ddd"
-_NOTE = "color:#888;font-size:85%"
-
-
-def export_html(
-    tree: Any,
-    feature_names: Sequence[str] | None = None,
-    class_names: Sequence[Any] | np.ndarray | None = None,
-    decimals: int | None = None,
-    max_terms: int | None = None,
-) -> str:
-    """Return a tree as an element of HTML, a ``div`` without scripts.
-
-    Splits, numbers of nodes, rows, class shares and linear models are those of `export_text`; a bar
-    shows the class shares of a leaf, in the same order. A tree of more than 32 leaves is open down
-    to its third level. ``IPython.display.HTML`` shows it.
-
-    Parameters
-    ----------
-    tree, feature_names, class_names, decimals, max_terms
-        As for `export_text`.
-
-    Raises
-    ------
-    ValueError
-        If an argument does not fit the tree, or that is deeper than 100 splits.
-    """
-    fitted = fitted_of(tree, feature_names, class_names)
-    if fitted.tree.depth > MAX_DEPTH:
-        raise ValueError(
-            f"the tree has depth {fitted.tree.depth}: HTML nests up to {MAX_DEPTH}."
-        )
-    body = "".join(_elements(Wording(fitted, decimals, max_terms)))
-    if missing := " ".join(missing_lines(fitted)):
-        body += f'<div style="{_NOTE}">{escape(missing)}</div>'
-    return f'<div style="{_WHOLE}">{body}</div>\n'
-
-
-def notebook_html(tree: Any) -> str:
-    """Return what a notebook shows of a tree."""
-    shown = getattr(tree, "tree_", tree)
-    if shown.n_leaves > SHOWN_LEAVES or shown.depth > MAX_DEPTH:
-        return f"<div><code>{escape(repr(shown))}</code></div>"
-    return export_html(tree, max_terms=SHOWN_TERMS)
-
-
-def _elements(words: Wording) -> Iterator[str]:
-    """Yield the elements of all nodes, each branch inside of its split."""
-    fitted = words.fitted
-    n_open = OPEN_DEPTH if fitted.tree.n_leaves > OPEN_LEAVES else MAX_DEPTH
-    inside = 0
-    for k, depth, is_right in walk(fitted.tree):
-        yield "</div></details>" * (inside - depth)
-        yield "<div>else</div>" if is_right else ""
-        note = f'<span style="{_NOTE}">{fitted.note(k)}</span> '
-        inside = depth + fitted.is_split(k)
-        if fitted.is_split(k):
-            split = escape(" ".join(words.split(fitted.split(k))))
-            if shares := escape(" ".join(words.influences(k))):
-                split += f' <span style="{_NOTE}">({shares})</span>'
-            yield f"<details{' open' if depth < n_open else ''}><summary>{note}{split}</summary>"
-            yield f'<div style="{_BRANCH}">'
-        elif fitted.classes is None:
-            yield f"<div>{note}{escape(' '.join(words.predicted(k)))}</div>"
-        else:
-            values = fitted.row_shares[k]
-            bars = "".join(
-                f'<span style="height:100%;width:{100.0 * values[c]:.1f}%;'
-                f'background:hsl({360.0 * _hue(c, len(values)):.0f},60%,60%)"></span>'
-                for c in fitted.class_order(k)
-                if values[c] > 0.0
-            )
-            first, *others = map(escape, words.leaf_lines(k))
-            said = ", ".join(
-                [f'<span style="{_BAR}">{bars}</span><b>{first}</b>', *others]
-            )
-            yield f"<div>{note}{said}</div>"
-    yield "</div></details>" * inside
 
 
 # ---- Graphviz ------------------------------------------------------------------------------------
@@ -651,25 +536,22 @@ def export_graphviz(
         "",
     ]
     for k in range(len(fitted.tree)):
-        body = (
-            words.split_lines(fitted.split(k))
-            if fitted.is_split(k)
-            else words.leaf_lines(k)
-        )
-        label = "\\n".join([fitted.note(k), *body])
-        color = "#f5f5f5" if fitted.is_split(k) else "#ffffff"
-        if fitted.classes is not None and not fitted.is_split(k):  # pale
-            color = f"{_hue(fitted.winners[k], len(fitted.classes)):.3f} 0.200 1.000"
-        lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
+        color, edges = "#ffffff", []
         if fitted.is_split(k):
-            lines.append(f'    {k} -> {fitted.tree.left(k)} [label=" yes "]')
-            lines.append(f'    {k} -> {fitted.tree.right(k)} [label=" no "]')
+            said = words.split_lines(fitted.split(k))
+            color = "#f5f5f5"
+            edges = [
+                f'    {k} -> {fitted.tree.left(k)} [label=" yes "]',
+                f'    {k} -> {fitted.tree.right(k)} [label=" no "]',
+            ]
+        else:
+            said = words.leaf_lines(k)
+            if fitted.classes is not None:  # pale
+                hue = (0.6 + fitted.winners[k] / len(fitted.classes)) % 1.0
+                color = f"{hue:.3f} 0.200 1.000"
+        label = "\\n".join([fitted.note(k), *said])
+        lines += [f'    {k} [label="{label}", fillcolor="{color}"]', *edges]
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _hue(c: int, n_classes: int) -> float:
-    """Return the hue of a class, in [0, 1)."""
-    return (0.6 + c / n_classes) % 1.0
 
 
 def _label_text(name: Any) -> str:
@@ -685,6 +567,7 @@ def _label_text(name: Any) -> str:
 # Reading takes time and memory in proportion to the text, whatever that is. Names may hold what
 # sums are made of: of a split all readings are looked for, and there has to be one.
 
+MAX_CHARACTERS = 10_000_000
 # Of a split, with the lines that it is folded to.
 MAX_RULE_CHARACTERS = 1_000_000
 MAX_DIGITS = 400  # on each side of a decimal point; the largest double has 309
@@ -779,6 +662,8 @@ class _Names:
     def __init__(self, feature_names: Sequence[str], parameter: str) -> None:
         self.parameter = parameter
         self.plain: dict[str, int] = {}
+        # Splits that say of a feature that it is 1, or that it is not.
+        self.answers: dict[str, list[_Reading]] = {}
         self.operands: dict[str, list[int]] = {}  # features that may be meant in a sum
         for j, name in enumerate(feature_names):
             shown = printable(name)
@@ -789,6 +674,10 @@ class _Names:
                     "are printed."
                 )
             self.plain[shown] = j
+            self.answers.setdefault(shown, []).append(({j: -1.0}, -0.5))
+            for end in (found.start() for found in re.finditer("(?<= is )", shown)):
+                negated = f"{shown[:end]}not {shown[end:]}"
+                self.answers.setdefault(negated, []).append(({j: 1.0}, 0.5))
             # By hand, and by earlier versions, names are written without brackets.
             for form in filter(None, {shown, operand(shown, shown)}):
                 self.operands.setdefault(form, []).append(j)
@@ -796,7 +685,7 @@ class _Names:
 
     def split(self, rule: str) -> _Reading:
         """Return the hyperplane of an inequality, or of a question of one category."""
-        readings = [*self._answers(rule), *self._inequalities(rule)]
+        readings = [*self.answers.get(rule, []), *self._inequalities(rule)]
         if len(readings) > 1:
             raise ValueError(
                 f"{self.parameter} has the split {quoted(rule)}, which can be read in several "
@@ -820,22 +709,12 @@ class _Names:
             )
         return readings[0]
 
-    def _answers(self, rule: str) -> Iterator[_Reading]:
-        """Yield the splits that ask whether a feature is 1, or whether it is not."""
-        if rule in self.plain:  # the feature is 1 on the left
-            yield {self.plain[rule]: -1.0}, -0.5
-        if len(rule) > self.longest + len("not "):
-            return
-        for found in re.finditer(" is (?=not )", rule):
-            answer = rule[: found.end()] + rule[found.end() + len("not ") :]
-            if answer in self.plain:
-                yield {self.plain[answer]: 1.0}, 0.5
-
-    def _inequalities(self, rule: str) -> Iterator[_Reading]:
-        """Yield the reading of an inequality, twice if there are several."""
+    def _inequalities(self, rule: str) -> list[_Reading]:
+        """Return the reading of an inequality, twice if there are several."""
         total, relation, bound = ["", "", "", *rule.rsplit(" ", 2)][-3:]
-        if relation not in ("<=", ">=", "<", ">") or _BOUND.fullmatch(bound) is None:
-            return
+        is_relation = relation in ("<=", ">=", "<", ">")
+        if not (total and is_relation and _BOUND.fullmatch(bound)):
+            return []
         n_readings, weights = self._sum(total)
         threshold = float(bound)
         if relation.startswith(">"):
@@ -843,35 +722,30 @@ class _Names:
             threshold = 0.0 - threshold
         if "=" not in relation:
             threshold = float(np.nextafter(threshold, -np.inf))
-        yield from [(weights, threshold)] * n_readings
+        return [(weights, threshold)] * n_readings
 
     def _sum(self, total: str) -> tuple[int, dict[int, float]]:
         """Return how many readings a sum has, of which 2 are many, and the weights of one."""
-        ends = [
-            *(found.start() for found in re.finditer("(?= [+-] )", total)),
-            len(total),
-        ]
-        ends = [end for end in ends if end]
-        n_readings = {0: 1}  # of what is before a place
-        last: dict[int, tuple[int, int, float]] = {}  # the term that ends there
+        ends = [found.start() for found in re.finditer(r"(?!^)(?= [+-] )|\Z", total)]
+        # Of what is before a place: how many readings there are, and the terms of the last one,
+        # each with those before it.
+        readings: dict[int, tuple[int, Any]] = {0: (1, ())}
         for at, begin in enumerate([0, *ends[:-1]]):
-            if begin not in n_readings:
+            if begin not in readings:
                 continue
+            n_before, before = readings[begin]
             for weight, first in _factors(total, begin):
-                for place in range(at, len(ends)):
-                    end = ends[place]
-                    if end - first > self.longest:
-                        break
+                # Ends are at least two signs apart.
+                for end in ends[at : at + self.longest // 2 + 3]:
                     for j in self.operands.get(total[first:end], ()):
-                        known = n_readings.get(end, 0)
-                        n_readings[end] = min(known + n_readings[begin], 2)
-                        last[end] = begin, j, weight
+                        n_known = n_before + readings.get(end, (0, ()))[0]
+                        readings[end] = min(n_known, 2), (before, j, weight)
+        n_readings, terms = readings.get(len(total), (0, ()))
         weights: dict[int, float] = {}
-        end = len(total)
-        while end in last:
-            end, j, weight = last[end]
+        while terms:
+            terms, j, weight = terms
             weights[j] = weights.get(j, 0.0) + weight
-        return n_readings.get(len(total), 0) if total else 0, weights
+        return n_readings, weights
 
 
 def _factors(total: str, begin: int) -> Iterator[tuple[float, int]]:

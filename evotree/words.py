@@ -15,7 +15,9 @@ _EXACT_DIGITS = 12
 
 
 _EXPONENT = re.compile(r"(?<=\d)[eE](?=[+-]?\d)")
-_READS_AS_MORE = re.compile(r"^[ +-]| (?:is|above|below|[-+*<>]|[<>]=) | \Z|^\Z")
+_READS_AS_MORE = re.compile(
+    r"^[ +-]| (?:is|above|below|[-+*<>]|[<>]=) | \Z|^(?:(?i:nan|inf|infinity))?\Z"
+)
 
 
 def number(value: float, decimals: int | None = None) -> str:
@@ -83,18 +85,10 @@ def operand(name: Any, shown: str) -> str:
     So do ``skin is missing``, of which sums have a multiple; ``2 * x`` beside ``x``; and ``6``.
     """
     text = str(name)
-    is_more = _READS_AS_MORE.search(text) is not None or _reads_as_number(text)
-    return f"({shown})" if is_more else shown
-
-
-def _reads_as_number(name: str) -> bool:
-    """Return whether a name is a number, or digits and signs without a letter, as ``10-20``."""
-    try:
-        float(name)
-    except ValueError:
-        signs = _EXPONENT.sub("", name)
-        return any(map(str.isnumeric, signs)) and not any(map(str.isalpha, signs))
-    return True
+    # Digits and signs without a letter, as ``10-20``, read as a number.
+    signs = _EXPONENT.sub("", text)
+    is_number = any(map(str.isnumeric, signs)) and not any(map(str.isalpha, signs))
+    return f"({shown})" if is_number or _READS_AS_MORE.search(text) else shown
 
 
 def fold(pieces: Sequence[str], width: int) -> list[str]:

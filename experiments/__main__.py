@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evotree.cli.main import logged
-from evotree.cli.options import LOG, add_options, processes, seconds
+from evotree.cli.options import LOG, add_options
 from evotree.experiments.runner import DONE
 from experiments import STUDIES, load_study
 from experiments.agreement import write_reproductions
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--n-jobs",
         metavar="N",
-        type=processes,
+        type=int,
         default=1,
         help="processes (1)",
         dest="jobs",
@@ -37,9 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--datasets", nargs="+", metavar="NAME", help="run on these alone"
     )
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="run these alone")
-    parser.add_argument(
-        "--max-seconds", metavar="S", type=seconds, help="begin no fit after them"
-    )
     parser.add_argument(
         "--report", action="store_true", help="do no fit, report the rows alone"
     )

@@ -1,12 +1,14 @@
-"""Pictures of the studies: size penalty, depth, complexity."""
+"""Pictures of the studies: size penalty, depth, complexity, times."""
 
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from evotree.experiments.comparison import mean_scores
 from evotree.experiments.pictures import use_log_scale
 from evotree.plotting.style import (
     INK,
@@ -78,6 +80,24 @@ def plot_accuracy_at_budgets(x: pd.DataFrame, y: pd.DataFrame, xlabel: str) -> A
     ax.set_xlabel(xlabel)
     ax.set_ylabel("mean accuracy")
     _finish(ax, min(5, len(x)))
+    return ax
+
+
+def plot_times(runs: pd.DataFrame) -> Axes:
+    """Draw the mean seconds of a fit by data set and method, the fastest data set at the top."""
+    times = mean_scores(runs, "seconds")
+    times = times.loc[times.median(axis=1).sort_values(kind="stable").index]
+    ax = axes_or_new(None, (6.5, 1.6 + 0.24 * len(times)))
+    rows = np.arange(len(times))
+    least, most = times.min(axis=1), times.max(axis=1)
+    ax.hlines(rows, least, most, color=INK, lw=0.6, alpha=0.4, zorder=1)
+    for i, method in enumerate(times):
+        ax.plot(times[method], rows, ms=7.0, label=method, **point_style(i))
+    use_log_scale(ax, times.stack())
+    ax.set_yticks(rows, times.index)
+    ax.set_ylim(len(times) - 0.4, -0.6)
+    ax.set_xlabel("seconds a fit")
+    _finish(ax, min(4, times.shape[1]))
     return ax
 
 

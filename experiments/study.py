@@ -17,21 +17,22 @@ import pandas as pd
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
-from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import (
     KEY,
-    OFFICIAL,
     Parts,
     Protocol,
     Task,
     load_cached,
+    take_rows,
 )
 from evotree.experiments.runner import DONE, STATUSES
 from evotree.experiments.store import Store
 from experiments import suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.probabilities import LEAST
+from experiments.problems import PROBLEMS, make_problem
 from experiments.rows import fill, read_rows, write_rows
+from experiments.suites import OFFICIAL
 from experiments.tables import LOSS_TIE, MISSING, TIE
 
 TEXTS = Path(__file__).parent / "texts"
@@ -117,31 +118,32 @@ class StudyProtocol(Protocol):
         """Return a data set under its name in the paper."""
         return load_cached(self.files.get(dataset, dataset), data_home)
 
-    def check(self, dataset: str, data_home: Path | None) -> dict[str, int]:
-        """Return the size of a data set; synthetic problems need no file."""
-        if dataset in PROBLEMS:
-            return {
-                "columns": PROBLEMS[dataset].n_features,
-                "classes": PROBLEMS[dataset].n_classes,
-            }
-        return super().check(dataset, data_home)
-
-    def source(self, dataset: str, data_home: Path | None) -> str:
-        """Return where a data set comes from; synthetic problems are drawn."""
-        if dataset in PROBLEMS:
-            return f"synthetic: {PROBLEMS[dataset].description}"
-        return super().source(dataset, data_home)
+    def facts(self, dataset: str, data_home: Path | None) -> dict[str, int | str]:
+        """Return source and size of a data set; synthetic problems need no file."""
+        if dataset not in PROBLEMS:
+            return super().facts(dataset, data_home)
+        problem = PROBLEMS[dataset]
+        return {
+            "source": f"synthetic: {problem.description}",
+            "columns": problem.n_features,
+            "classes": problem.n_classes,
+        }
 
     def take_parts(
         self, task: Task, data_home: Path | None, stratified: bool = True
     ) -> Parts:
         """Return the rows of a fit: a fold or the official split, or a problem drawn again."""
-        if task.dataset in PROBLEMS and task.fold == OFFICIAL:
+        if task.fold != OFFICIAL:
+            return super().take_parts(task, data_home, stratified)
+        if task.dataset in PROBLEMS:
             train = make_problem(task.dataset, self.n_train, task.seed)
             return Parts(
                 *train, *make_problem(task.dataset, self.n_test, 10_000 + task.seed)
             )
-        return super().take_parts(task, data_home, stratified)
+        data = self.load(task.dataset, data_home)
+        n_train = suites.OFFICIAL_TRAIN_ROWS[task.dataset]
+        parts = np.split(np.arange(len(data.y)), [n_train])
+        return take_rows(data.X, data.y, *parts)
 
     def random_state(self, task: Task) -> int:
         """Return the random state with which the rows of the studies were made."""
@@ -170,9 +172,7 @@ class ClassesProtocol(StudyProtocol):
             return replace(data, y=np.where(data.y < HOUSING_LIMIT, "below", "above"))
         if dataset != "digits":
             return data
-        return replace(
-            data, X=data.X[-DIGITS_ROWS:], y=data.y[-DIGITS_ROWS:], n_train=None
-        )
+        return replace(data, X=data.X[-DIGITS_ROWS:], y=data.y[-DIGITS_ROWS:])
 
 
 def define(

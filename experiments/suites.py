@@ -2,6 +2,21 @@
 
 # Folds of the stratified cross-validation, which is the same for all methods.
 N_FOLDS = 5
+OFFICIAL = -1
+"""The number of the fold that stands for a data set's official split."""
+OFFICIAL_TRAIN_ROWS = {
+    "satimage": 4435,
+    "dna": 2000,
+    "usps": 7291,
+    "pendigits": 7494,
+    "letter": 15000,
+    "shuttle": 43500,
+    "mnist": 60000,
+    "ijcnn1": 49990,
+    "cod-rna": 59535,
+    "optdigits": 3823,
+}
+"""How many leading rows are the training part, of data sets with an official split."""
 
 # The small data sets come first, so that all methods have them early.
 TINY = (

@@ -18,13 +18,11 @@ from evotree.operators.initialization.population import (
 )
 from evotree.operators.pruning import prune, prune_cross_validated
 from evotree.operators.refinement import LinearRefiner, Resplit, tao_sweep
-from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import Linear, Sparse
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1, Annealing, CartLC
 from evotree.operators.splitters.wodt import WODT
 from evotree.operators.structure.rounding import round_tree
 from evotree.operators.variation import (

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 
@@ -113,6 +114,10 @@ OF_CLASSES = {
     "soft shares": lambda labels: classified(labels, leaves="constant"),
     "shares": lambda labels: classified(labels, leaves="constant", probability="leaf"),
     "labels by hand": by_hand,
+    "a logistic leaf": lambda labels: classified(
+        labels, leaves="linear", size_penalty=0.5
+    ),
+    "logistic leaves": lambda labels: classified(labels, leaves="linear"),
 }
 KINDS = {
     # Each kind of leaf with two sets of labels, and each set with two kinds or one.
@@ -165,7 +170,7 @@ def leaf_of(tree, row):
 
 
 def numbers_of_row(tree, row):
-    """Return what a row is predicted: shares or numbers."""
+    """Return what a row is predicted: shares, probabilities by scores, or numbers."""
     k = leaf_of(tree, row)
     if tree.models is None:
         return tree.values[k]
@@ -180,11 +185,18 @@ def numbers_of_row(tree, row):
         )
         for one in tree.models.each
     ]
-    return np.exp(sums) if tree.models.is_log else np.array(sums)
+    if tree.models.is_log:
+        sums = np.exp(sums).tolist()
+    if not tree.models.of_classes:
+        return np.array(sums)
+    if len(sums) == 2:
+        return np.array([expit(sums[0] - sums[1]), expit(sums[1] - sums[0])])
+    odds = np.exp(np.array(sums) - max(sums))
+    return odds / odds.sum()
 
 
 def label_of_row(tree, row):
-    if tree.given_labels is not None:
+    if tree.models is None and tree.given_labels is not None:
         return int(tree.given_labels[leaf_of(tree, row)])
     return int(np.argmax(numbers_of_row(tree, row)))
 

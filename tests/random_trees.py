@@ -2,17 +2,18 @@
 
 import numpy as np
 
-from evotree.leaf_models import LeafModels
+from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels
 from evotree.tree import ObliqueTree, node_weights
 from tests import made_up
 
 CLASSES = np.array(["a", "b", "c"])
 
 
-def random_tree(random, n_features, depth=3, lines=False):
+def random_tree(random, n_features, depth=3, lines=False, n_scores=0):
     """Return a tree with whole weights, whose thresholds many whole rows lie on.
 
-    Its leaves predict classes by their labels, or numbers by bounded lines.
+    Its leaves predict classes by their labels, numbers by bounded lines, or so many classes by
+    scores.
     """
     sizes, weights, thresholds = [], [], []
 
@@ -44,6 +45,17 @@ def random_tree(random, n_features, depth=3, lines=False):
         tree = tree.with_models(
             LeafModels(random.normal(size=n), coefficients, low, high)
         )
+    if n_scores:
+        shares = random.dirichlet(np.ones(n_scores), n)
+        largest = np.full(n, LARGEST_SCORE)
+        each = []
+        for label in range(n_scores):
+            is_scored = n_scores > 2 or label > 0  # of two classes the first has 0
+            coefficients = random.normal(size=(n, n_features)) * is_scored
+            coefficients[~tree.is_leaf] = 0.0
+            intercepts = random.normal(size=n) * is_scored
+            each.append(LeafModels(intercepts, coefficients, -largest, largest))
+        tree = tree.replaced(values=shares, models=ClassModels(tuple(each)))
     return tree.validate()
 
 

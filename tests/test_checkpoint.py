@@ -155,7 +155,6 @@ UNSOUND = {
     ),
     "bounds": lambda _, c: c.update(weights_start=c["weights_start"][::-1].copy()),
     "a long word": lambda s, _: s["runs"][0]["population"][0].update(kind="x" * 10**5),
-    "a front that is none": lambda s, _: s["runs"][0]["pareto_front"].reverse(),
 }
 
 

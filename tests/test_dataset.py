@@ -14,6 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.structure.splice import make_individual, partition_tree
+from evotree.schema import Schema
 from tests.strategies import datasets, populations, seeds, stream_of
 
 
@@ -179,21 +180,6 @@ def test_targets_are_standardized_and_merged(seed):
     assert share @ back == pytest.approx(np.average(y, weights=weight))
 
 
-@given(datasets(), seeds)
-def test_take_keeps_units_and_classes(dataset, seed):
-    rows = np.flatnonzero(
-        np.random.default_rng(seed).integers(0, 2, dataset.n_distinct)
-    )
-    part = dataset.take(rows, np.full(len(rows), 2.0))
-    np.testing.assert_array_equal(part.X, dataset.X[rows])
-    np.testing.assert_array_equal(part.raw, dataset.raw[rows])
-    assert part.n_classes == dataset.n_classes and (part.y == dataset.y[rows]).all()
-    assert part.total_weight == 2.0 * len(rows)
-    np.testing.assert_array_equal(
-        dataset.take(rows).sample_weight, dataset.sample_weight[rows]
-    )
-
-
 @given(populations(size=3))
 def test_trees_go_to_raw_units_and_back_and_training_rows_stay_where_they_are(drawn):
     dataset, individuals = drawn
@@ -280,7 +266,10 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
             {"y": [0.0, 1e-300, 0.0], "task": "regression"},
             "y has values .* from 1e-100",
         ),
-        ({"feature_names": ("a", "b")}, "feature_names has 2 names: one for each of 3"),
+        (
+            {"schema": Schema.of_features("ab")},
+            "schema has 2 features: one for each of 3",
+        ),
         ({"extras": {"cost": [1.0, 2.0]}}, r"extras\['cost'\] has shape \(2,\)"),
         ({"scaling": "robust"}, "scaling='robust'"),
         ({"task": "ranking"}, "task='ranking'"),

@@ -6,7 +6,6 @@ import pytest
 from deap import algorithms, base, creator, tools
 
 from evotree import Evolution, evolve, make_toolbox
-from tests.runs import evolve_islands
 from tests.strategies import assert_sound
 
 N = 12
@@ -95,12 +94,6 @@ def test_a_logbook_prints_a_line_a_generation(iris, refinement, stats):
     heads = lines[-5].split()
     assert heads[:4] == ["gen", "nevals", "diversity", "seconds"]
     assert ("longest" in heads) == (stats == "plain")
-
-
-def test_the_logbook_of_islands_prints(iris):
-    toolboxes = [make_toolbox(iris, random_state=seed) for seed in range(2)]
-    run = evolve_islands(toolboxes)
-    assert len(str(run.logbook).splitlines()) == len(run.logbook) + 3
 
 
 def test_the_worth_of_trees_is_asked_for_as_an_objective(iris):

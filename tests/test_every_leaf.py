@@ -1,6 +1,5 @@
 """Every kind of leaf in every method of an estimator that takes rows, and in files and texts."""
 
-import re
 from contextlib import suppress
 
 import numpy as np
@@ -8,15 +7,14 @@ import pytest
 
 from evotree import load_model, save_model
 from evotree.fitted import fitted_of
+from evotree.leaf_models import LARGEST_SCORE
 from evotree.texts import (
     coefficient_table,
     export_graphviz,
-    export_html,
     export_rules,
     export_text,
 )
 from tests.kinds import (
-    KINDS,
     NAMES,
     assert_predicts,
     every,
@@ -38,11 +36,11 @@ from tests.kinds import (
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def test_kinds_are_what_they_are_called():
-    for name in KINDS:
-        kind = kind_of(name)
-        assert (kind.tree.models is not None) == ("lines" in name), name
-        assert kind.tree.n_leaves > 1, name
+@every_model
+def test_kinds_are_what_they_are_called(name):
+    tree = kind_of(name).tree
+    assert (tree.models is not None) == ("logistic" in name or "lines" in name)
+    assert (tree.n_leaves == 1) == name.startswith("a logistic leaf")
 
 
 @every_model
@@ -59,109 +57,104 @@ def test_models_predict_and_score(name):
 
 
 @every_classifier
-def test_probabilities(name):
+def test_probabilities_and_costs(name):
     kind, X = kind_of(name), rows(1)
-    model, labels = kind.model, [*map(kind.classes.index, kind.model.predict(X))]
-    found = model.predict_proba(X)
+    model, found = kind.model, kind.model.predict_proba(X)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), found, atol=1e-12)
     if model.probabilities_ is None:
         np.testing.assert_allclose(found, numbers(kind.tree, X), atol=1e-12)
     if "by hand" not in name:
+        labels = [kind.classes.index(label) for label in expected(kind, X)]
         assert found.argmax(axis=1).tolist() == labels
     for at, tree in enumerate(model.pareto_front_):
-        of_tree = model.predict_proba(X, tree=at)
         said = [label_of_row(tree, row) for row in X.to_numpy()]
-        assert of_tree.argmax(axis=1).tolist() == said
-
-
-@every_classifier
-def test_costs_are_errors_where_nothing_else_is_said(name):
-    kind = kind_of(name)
+        assert model.predict_proba(X, tree=at).argmax(axis=1).tolist() == said
     X, y = held_out(kind)
-    assert kind.model.cost_score(X, y) == pytest.approx(1.0 - worth(kind, X, y))
-    costs = kind.model.expected_costs()
-    assert costs.shape == (kind.tree.n_nodes,) and np.isfinite(costs).all()
+    # Costs are errors where nothing else is said.
+    assert model.cost_score(X, y) == pytest.approx(1.0 - worth(kind, X, y))
+    costs = model.expected_costs()
+    assert costs.shape == (kind.tree.n_nodes,)
     assert (costs >= -1e-9).all() and (costs <= 1.0 + 1e-9).all()
-    shares = kind.tree.values[np.arange(len(costs)), kind.tree.labels]
-    np.testing.assert_allclose(costs, 1.0 - shares)
+    if kind.tree.models is None:
+        shares = kind.tree.values[np.arange(len(costs)), kind.tree.labels]
+        np.testing.assert_allclose(costs, 1.0 - shares)
 
 
-@every_model
-def test_held_out_quality_is_that_of_predictions(name):
-    kind = kind_of(name)
-    X, y = held_out(kind)
-    front = kind.model.pareto_front_
-    table = front.to_frame(kind.model._held_out(X, y))
-    worths = [quality(kind, X, y, tree) for tree in front]
-    np.testing.assert_allclose(table.held_out_quality, worths)
-    assert len(front.to_frame()) == len(front)
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        "accurate",
-        "simplest",
-        "tree",
-        "terms<=2",
-    ],
-)
+@pytest.mark.parametrize("rule", ["accurate", "simplest", "tree", "terms<=2"])
 @every_model
 def test_a_selected_tree_predicts(name, rule):
-    kind = kind_of(name)
+    kind, twin = kind_of(name), load_pickled(kind_of(name).model)
     X, y = held_out(kind)
     front = kind.model.pareto_front_
-    needs_rows = rule in ("accurate", "simplest")
-    twin = load_pickled(kind.model)
-    if rule == "tree" and all(tree.n_leaves == 1 for tree in front):
-        with pytest.raises(ValueError, match="no tree of the front has a split"):
+    worths = [quality(kind, X, y, tree) for tree in front]
+    table = front.to_frame(kind.model._held_out(X, y))
+    np.testing.assert_allclose(table.held_out_quality, worths)
+    is_allowed = {
+        "accurate": lambda tree: quality(kind, X, y, tree) >= max(worths) - 1e-12,
+        "simplest": lambda tree: True,
+        "tree": lambda tree: tree.n_leaves > 1,
+        "terms<=2": lambda tree: tree.n_terms <= 2,
+    }[rule]
+    given = (X, y) if rule in ("accurate", "simplest") else ()
+    if not any(map(is_allowed, front)):
+        with pytest.raises(ValueError, match="no tree of the front|the least"):
             twin.select_tree(rule)
         return
-    if "<=" in rule:
-        count, most = re.fullmatch(r"(\w+)<=(\d+)", rule).groups()
-        attribute = {"leaves": "n_leaves", "terms": "n_terms", "size": "n_nodes"}
-        counts = [getattr(tree, attribute.get(count, count)) for tree in front]
-        if min(counts) > int(most):
-            with pytest.raises(ValueError, match="the least"):
-                twin.select_tree(rule)
-            return
-        twin.select_tree(rule)
-        assert getattr(twin.tree_, attribute.get(count, count)) <= int(most)
-    twin.select_tree(rule, X, y) if needs_rows else twin.select_tree(rule)
+    twin.select_tree(rule, *given)
+    assert is_allowed(twin.tree_)
     assert_predicts(twin, X, expected(kind, X, twin.tree_))
-    if needs_rows:
-        worths = [quality(kind, X, y, tree) for tree in front]
-        chosen = quality(kind, X, y, twin.tree_)
-        if rule == "accurate":
-            assert chosen == pytest.approx(max(worths))
-        with_rows = load_pickled(kind.model).select_tree(rule, X, y)
-        assert with_rows.tree_ == twin.tree_
 
 
 @every_model
 def test_explanations(name):
     kind, X = kind_of(name), rows(1, 12)
+    truth = np.array(expected(kind, X)).reshape(len(X), -1)
     for at, output in enumerate(outputs_of(kind)):
         terms, of_rows = kind.model.explain(X, output=output)
-        truth = expected(kind, X)
-        if output is not None:
-            truth = np.asarray(truth)[:, at]
         if kind.classes is None:
-            np.testing.assert_allclose(of_rows.prediction.astype(float), truth)
+            np.testing.assert_allclose(of_rows.prediction.astype(float), truth[:, at])
         else:
-            assert of_rows.prediction.tolist() == list(truth)
+            assert of_rows.prediction.tolist() == truth[:, at].tolist()
         assert of_rows.leaf.tolist() == kind.model.apply(X).tolist()
-        if kind.tree.models is None:
-            assert "leaf" not in set(terms.side)
-            continue
+        assert ("leaf" in set(terms.side)) == (kind.tree.models is not None)
         # What the terms of a leaf add up to is what it says, within its bounds.
-        one = kind.tree.models.each[at]
         for row, part in terms[terms.side == "leaf"].groupby("row"):
+            sums = [
+                one.intercepts[of_rows.leaf[row]]
+                + one.coefficients[of_rows.leaf[row]] @ X.to_numpy()[row]
+                for one in kind.tree.models.each
+            ]
+            said = sums[at]
+            if kind.classes is not None:  # it speaks of the class that is predicted
+                label = kind.classes.index(truth[row, at])
+                said = sums[label] - (sums[1 - label] if len(sums) == 2 else 0.0)
             total = part.centre.iloc[0] + part.contribution.sum()
-            k = of_rows.leaf[row]
-            bare = one.intercepts[k] + one.coefficients[k] @ X.to_numpy()[row]
-            assert total == pytest.approx(bare, abs=1e-9)
+            assert total == pytest.approx(said, abs=1e-9)
+
+
+@every_model
+def test_decisions_inside_of_leaves_have_a_distance(name):
+    """A row as far from another class as its distance says stands where two scores are equal."""
+    kind, X = kind_of(name), rows(1, 40)
+    of_rows = kind.model.explain(X, output=outputs_of(kind)[0]).rows
+    if kind.classes is None or kind.tree.models is None:
+        assert np.isinf(of_rows.decision_distance).all() == (kind.tree.n_leaves == 1)
+        return
+    for at, x in enumerate(X.to_numpy()):
+        scores = kind.tree.models.scores(x[None], kind.tree.apply(x[None]))[0]
+        slopes = np.array(
+            [m.coefficients[of_rows.leaf[at]] for m in kind.tree.models.each]
+        )
+        best = scores.argmax()
+        units = np.linalg.norm((slopes - slopes[best]) * kind.tree.spread, axis=1)
+        inside = [
+            (scores[best] - scores[j]) / units[j] for j in np.flatnonzero(units > 0.0)
+        ]
+        path = kind.model.explain(X.iloc[[at]]).terms
+        splits = path[path.side != "leaf"].total.abs()
+        assert of_rows.decision_distance[at] == pytest.approx(min([*inside, *splits]))
+    assert of_rows.decision_distance.nunique() > 20
 
 
 @pytest.mark.parametrize("how", ["impurity", "influence"])
@@ -172,37 +165,23 @@ def test_importances(name, how):
     assert shares.sum() == pytest.approx(1.0) or not shares.any()
 
 
-def edits_of(kind):
-    """Return calls of edits that the kind allows, by their names."""
-    tree, editor = kind.tree, kind.model.edit(kind.X, kind.y)
-    splits = np.flatnonzero(~tree.is_leaf)
-    if not len(splits):
-        return {}
-    k = int(splits[-1])
-    used = np.flatnonzero(tree.weights[k])
-    shown = fitted_of(kind.model).split(k).threshold
-    moved = float(tree.thresholds[k]) + 0.01
-    weights = {NAMES[used[0]]: 1.0}
-    edits = {
-        "prune": lambda: editor.prune(k),
-        "swap": lambda: editor.swap(k),
-        "set_threshold": lambda: editor.set_threshold(k, shown + 0.01),
-        "set_weights": lambda: editor.set_weights(k, weights, threshold=moved),
-    }
-    if len(used) > 1:
-        edits["drop_term"] = lambda: editor.drop_term(k, int(used[0]))
-    return edits
-
-
 @every_model
 def test_edited_models_predict(name):
     kind, X = kind_of(name), rows(1)
+    tree, editor = kind.tree, kind.model.edit(kind.X, kind.y)
     before = kind.model.predict(X)
-    for edit, call in edits_of(kind).items():
-        made = call()
-        assert_predicts(made, X, expected(kind, X, made.tree_))
-        if edit == "swap" and "by hand" not in name:
-            np.testing.assert_array_equal(made.predict(X), before)
+    for k in np.flatnonzero(~tree.is_leaf)[-1:].tolist():
+        used = np.flatnonzero(tree.weights[k])
+        shown = fitted_of(kind.model).split(k).threshold
+        weights = {NAMES[used[0]]: 1.0}
+        made = [
+            editor.prune(k),
+            editor.set_threshold(k, shown + 0.01),
+            editor.set_weights(k, weights, threshold=tree.thresholds[k] + 0.01),
+            *(editor.drop_term(k, int(j)) for j in used[1:]),
+        ]
+        for one in made:
+            assert_predicts(one, X, expected(kind, X, one.tree_))
     assert np.array_equal(kind.model.predict(X), before)
 
 
@@ -211,12 +190,12 @@ def test_leaves_predict_what_they_are_told_by_hand(name):
     kind = kind_of(name)
     leaf = int(kind.model.apply(kind.X)[0])
     editor = kind.model.edit(kind.X, kind.y)
-    if kind.classes is None:
-        n_outputs = kind.tree.values.shape[1]
-        value = [0.25] * n_outputs if n_outputs > 1 else 0.25
-    else:
-        value = kind.classes[-1]
-    made = editor.relabel(leaf, value)
+    value = kind.classes[-1] if kind.classes else [0.25] * len(outputs_of(kind))
+    if kind.classes and kind.tree.models is not None:
+        with pytest.raises(ValueError, match="without logistic models"):
+            editor.relabel(leaf, value)
+        return
+    made = editor.relabel(leaf, value[0] if value == [0.25] else value)
     there = kind.X[made.apply(kind.X) == leaf]
     said = made.predict(there)
     assert len(there) and (said == np.broadcast_to(value, said.shape)).all()
@@ -234,31 +213,37 @@ def test_a_search_goes_on(name):
     assert made.score(X, y) == pytest.approx(worth(kind, X, y, made.tree_))
 
 
-@pytest.mark.parametrize(
-    "export", [export_text, export_rules, export_html, export_graphviz]
-)
+@pytest.mark.parametrize("export", [export_text, export_rules, export_graphviz])
 @every_model
-def test_texts_name_each_leaf(name, export):
+def test_texts_name_each_leaf_and_class_and_no_bounds_of_scores(name, export):
     kind = kind_of(name)
     text = export(kind.model)
     assert all(f"[{k}]" in text for k in np.flatnonzero(kind.tree.is_leaf))
+    if kind.classes is not None and kind.tree.models is not None:
+        assert "within [" not in text and f"{LARGEST_SCORE:g}" not in text
+        assert all(str(label).split("'")[0] in text for label in kind.classes)
 
 
-@every("lines")
+@every("lines", "logistic")
 def test_tables_of_coefficients_predict(name):
     kind, X = kind_of(name), rows(1, 20)
     table = coefficient_table(kind.model, NAMES)
     leaves = kind.tree.apply(X.to_numpy())
-    scores = {}
-    for output in outputs_of(kind):
-        part = table if output is None else table[table.output == output]
+    found = []
+    for _, part in table.groupby(table.get("output", table.leaf * 0), sort=False):
         of_row = part.set_index("leaf").loc[leaves]
         weights = of_row.reindex(columns=NAMES, fill_value=0.0).to_numpy()
         total = of_row.intercept.to_numpy() + (weights * X.to_numpy()).sum(axis=1)
-        scores[output] = np.clip(total, of_row.lowest, of_row.highest).to_numpy()
-    found = np.column_stack(list(scores.values()))
-    found = np.exp(found) if kind.tree.models.is_log else found
-    np.testing.assert_allclose(found, numbers(kind.tree, X), rtol=1e-9)
+        if kind.classes is None:
+            total = np.clip(total, of_row.lowest, of_row.highest).to_numpy()
+        found.append(total)
+    if kind.classes is None:
+        found = np.exp(found) if kind.tree.models.is_log else np.array(found)
+        np.testing.assert_allclose(found.T, numbers(kind.tree, X), rtol=1e-9)
+        return
+    found = [np.zeros(len(X)), *found] if len(found) == 1 else found
+    labels = [label_of_row(kind.tree, row) for row in X.to_numpy()]
+    assert np.argmax(found, axis=0).tolist() == labels
 
 
 @one_output

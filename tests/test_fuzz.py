@@ -6,7 +6,6 @@ Valid files are damaged at random. ``EVOTREE_FUZZ_EXAMPLES`` sets how many examp
 
 import bz2
 import gzip
-import io
 import json
 import warnings
 from functools import partial
@@ -74,12 +73,6 @@ def test_model_files(folder, model_texts, fault, data):
     sound_or_refused(path, lambda: load_model(path), use_model)
 
 
-def saved(**arrays):
-    np.savez(file := io.BytesIO(), **arrays)
-    return file.getvalue()
-
-
-NUMBERS, CLASSES = np.arange(12.0).reshape(4, 3), np.array(["a", "b", "a", "b"])
 TABLES = {
     ".csv": [
         b"size,b,kind\n0.5,x,ja\n,y,nein\n1.5,,ja\n-2e3,x,nein\n7,z,ja\n1,x,nein\n",
@@ -93,11 +86,6 @@ TABLES = {
         b"@attribute class {1, 2, 3}\n@data\n1,0.5,0,1\n2,?,1,2\n?,7,'a b',3\n"
     ],
     ".svm": [b"1 1:0.5 2:-3\n-1 2:1e3 # note\n1 qid:3 1:1 3:0.25\n-1\n"],
-    ".npz": [
-        saved(data=NUMBERS, target=CLASSES),
-        saved(data=NUMBERS.astype(np.uint8), target=np.arange(4)),
-        saved(data=np.asfortranarray(NUMBERS), target=CLASSES.astype(object)),
-    ],
 }
 PACKS = {
     **{ending: (ending, bytes) for ending in TABLES},

@@ -126,9 +126,6 @@ def test_a_front_of_a_long_row_of_trees_is_bounded():
         front.update(order)
         assert len(front) == len(front.keys) == MAX_MEMBERS == 100
         assert (front[0].complexity, front[-1].complexity) == (1, 500)
-    front.restore(list(front))
-    with pytest.raises(ValueError, match="are no front"):
-        ParetoFront().restore(points)
 
 
 UNKNOWN = [

@@ -14,7 +14,7 @@ from sklearn.datasets import load_diabetes
 
 from evotree import EvoTreeClassifier
 from evotree.export import export_text
-from evotree.plotting import plot_importances, plot_tree
+from evotree.plotting import plot_tree
 
 people, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 people = people[["age", "sex", "bmi", "bp", "s5"]].rename(columns={"s5": "log lipids"})
@@ -40,7 +40,7 @@ plot_tree(model)
 # %%
 # Importances are of the columns: the features that a column makes count together.
 
-plot_importances(model)
+model.importances(named=True).sort_values().plot.barh()
 
 # %%
 # Rows of which everything is missing can be predicted too. A warning names the columns that had no

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import Evolution, EvoTreeClassifier, Regularization
-from evotree.plotting import plot_learning_curve, plot_lineage
+from evotree import Evolution, EvoTreeClassifier, Regularization, to_frame
+from evotree.plotting import plot_learning_curve
 
 X, y = load_digits(n_class=4, return_X_y=True)
 cart = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, y)
@@ -48,5 +48,6 @@ for name, model in models.items():
 # The lineage tells which share of the population descends from what.
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-plot_lineage(models["WODT and OC1"], ax=axes[0])
+lineage = to_frame(models["WODT and OC1"].history_).filter(like="origin_")
+lineage.plot.area(ax=axes[0], xlabel="generation", ylabel="share of the population")
 plot_learning_curve(models["WODT and OC1"], curves="quality", ax=axes[1])

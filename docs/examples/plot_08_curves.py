@@ -10,16 +10,17 @@ what the population descends from.
 # The published algorithm begins with random trees on dipoles, so there is much to see. The
 # chessboard is turned by 45 degrees: no axis-parallel split helps.
 
+import numpy as np
+
 from evotree import EvoTreeClassifier, keep_best_trees, to_frame
-from evotree.experiments.problems import make_problem
 from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,
     plot_learning_curves,
-    plot_lineage,
 )
 
-X, y = make_problem("chessboard2", n_samples=600, random_state=0)
+X = np.random.default_rng(0).random((600, 2))
+y = ((X.sum(axis=1) > 1) != (X[:, 0] > X[:, 1])).astype(int)
 
 
 def fit(seed, size_penalty=0.005):
@@ -48,8 +49,8 @@ runs = {
 plot_learning_curves(runs, chapter="quality")
 
 # %%
-# ``keep_best_trees`` keeps each tree that became the best. `evotree.plotting.plot_evolution`
-# makes a film of them; here are the first, one in the middle and the last.
+# ``keep_best_trees`` keeps each tree that became the best: here are the first, one in the middle
+# and the last.
 
 import matplotlib.pyplot as plt
 
@@ -65,7 +66,8 @@ for ax, generation in zip(axes, shown, strict=True):
 # A default fit begins with optimized trees. The lineage says which share of the population
 # descends from which kind of them.
 
-plot_lineage(EvoTreeClassifier(random_state=0).fit(X, y))
+history = to_frame(EvoTreeClassifier(random_state=0).fit(X, y).history_)
+history.filter(like="origin_").plot.area(xlabel="generation")
 
 # %%
 # The history is a table.

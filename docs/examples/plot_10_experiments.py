@@ -44,13 +44,13 @@ print(
 )
 
 # %%
-# The report has means with tests, ranks and pictures, in Markdown and CSV.
+# The report has means with tests, and a picture, in Markdown and CSV.
 
 written = write_report(folder, reference="TAO")
 print("\n".join(sorted(path.name for path in written)))
 
 # %%
-# One of its pictures shows accuracy against complexity.
+# Its picture shows accuracy against complexity.
 
 from evotree.experiments.pictures import plot_accuracy_against_size
 

@@ -14,11 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import mkdtemp
 
+import numpy as np
+
 from evotree import Checkpoint, Evolution, EvoTreeClassifier, Islands, Regularization
-from evotree.experiments.problems import make_problem
 from evotree.plotting import plot_learning_curve
 
-X, y = make_problem("chessboard4", n_samples=600, random_state=1)
+X = np.random.default_rng(1).random((600, 2))
+y = 2 * (X.sum(axis=1) > 1) + (X[:, 0] > X[:, 1])
 path = Path(mkdtemp()) / "search.npz"
 hyperparameters = {
     "size_penalty": 0.002,

@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes
 
 from evotree import EvoTreeClassifier
 from evotree.inspection import counterfactuals, shap_values
-from evotree.plotting import plot_explanation, plot_importances, plot_tree
+from evotree.plotting import plot_explanation, plot_tree
 
 people, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 names = {"bp": "blood pressure", "s3": "HDL", "s5": "log triglycerides"}
@@ -27,7 +27,7 @@ plot_tree(model)
 # %%
 # Importances distribute what each split gains over its terms.
 
-plot_importances(model)
+model.importances(named=True).sort_values().plot.barh()
 
 # %%
 # On the way of one row, each term moves it to the right or to the left of the hyperplanes.

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.animation import FuncAnimation
 
 matplotlib.use("Agg")
 
@@ -18,13 +20,12 @@ from evotree import (
     keep_best_trees,
     to_frame,
 )
-from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.plotting import (
     plot_decision_regions,
-    plot_evolution,
     plot_learning_curve,
     plot_tree,
 )
+from experiments.problems import PROBLEMS, make_problem
 
 # As in the paper, trees on dipoles are the first ones, and nothing refines them. Mutation is more
 # likely than by default, and the best of parents and offspring live on.
@@ -57,6 +58,38 @@ def draw_rows(problem: str, n_rows: int, part: int) -> tuple[pd.DataFrame, np.nd
     return pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(X.shape[1])]), y
 
 
+def film_of(model: EvoTreeClassifier, X: pd.DataFrame, y: np.ndarray) -> FuncAnimation:
+    """Show the regions of each new best tree, or of up to 30, beside the learning curve."""
+    trees = model.best_trees_
+    *before, last = [*trees, model.n_generations_]
+    chosen = np.linspace(0, len(before) - 1, min(len(before), 29)).round().astype(int)
+    figure, (left, right) = plt.subplots(
+        1, 2, width_ratios=(5, 6), figsize=(10.0, 4.4), layout="constrained"
+    )
+    history = to_frame(model.history_)
+    plot_learning_curve(history, curves=("quality", "complexity"), ax=right)
+    panels = [ax for ax in figure.axes if ax is not left]
+    marks = [panel.axvline(0.0, color="black", linewidth=1.5) for panel in panels]
+
+    def draw(gen: int) -> None:
+        tree = trees[max(first for first in trees if first <= gen)]
+        left.clear()
+        plot_decision_regions(tree, X, y, ax=left)
+        accuracy = np.mean(tree.predict_label(X.to_numpy()) == y)
+        left.set_title(
+            f"generation {gen}: {tree.n_leaves} leaves, accuracy {accuracy:.3f}"
+        )
+        for mark in marks:
+            mark.set_xdata([gen, gen])
+
+    draw(last)  # the layout of all
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    # The last picture stays for a while.
+    frames = [*np.array(before)[chosen].tolist(), *[last] * 6]
+    return FuncAnimation(figure, draw, frames=frames, interval=250)
+
+
 def main() -> None:
     """Evolve, tell and draw."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -84,7 +117,7 @@ def main() -> None:
     axes = {"learning-curve": plot_learning_curve(model), "tree": plot_tree(model)}
     if problem.n_features == 2:
         axes["decision-regions"] = plot_decision_regions(model, X, y)
-        film = plot_evolution(model, X, y)
+        film = film_of(model, X, y)
         film.save(options.out / "evolution.gif", writer="pillow", dpi=80)
     for name, ax in axes.items():
         ax.figure.savefig(options.out / f"{name}.png", dpi=150, bbox_inches="tight")

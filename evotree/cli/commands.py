@@ -1,7 +1,6 @@
 """What the commands do between files: from a user's table to a model and its page."""
 
 import argparse
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +15,7 @@ from sklearn.metrics import confusion_matrix, r2_score, root_mean_squared_error
 from evotree import export
 from evotree.cli import rows as tables
 from evotree.cli import say, shown
-from evotree.cli.options import RETRIED, search_parameters, value_of
+from evotree.cli.options import search_parameters, value_of
 from evotree.cli.rows import TableRows
 from evotree.configuration import Cost, check_parameters
 from evotree.engine.config import Checkpoint
@@ -34,27 +33,20 @@ from evotree.model_file import (
 from evotree.schema import text_of
 from evotree.survival import Times, concordance
 from evotree.survival.estimator import EvoTreeSurvival
-from evotree.tables.columns import numbers_of, positions_of, reading
+from evotree.tables.columns import numbers_of, positions_of
 
 ESTIMATORS = {
     "classification": EvoTreeClassifier,
     "regression": EvoTreeRegressor,
     "survival": EvoTreeSurvival,
 }
-_MEASURES = {
-    "classification": "the accuracy",
-    "regression": "R² and RMSE",
-    "survival": "the concordance",
-}
 _FORWARD_FOLDS = 5
-_NOT_MEASURED = argparse.Namespace(event=None, exposure=None)
 # Lines of the summary of a model that its report shows.
 FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
 
 
 def fit(args: argparse.Namespace) -> None:
     """Evolve a tree for a table and write a model file."""
-    begin = time.perf_counter()
     parameters = parameters_of(args)
     check_parameters(EvoTreeClassifier().set_params(**parameters))
     with _naming("--select"):
@@ -65,7 +57,6 @@ def fit(args: argparse.Namespace) -> None:
     rows, test = tables.read_training_rows(args), None
     if args.test_size:
         rows, test = tables.hold_out(rows, args.test_size, args.random_state)
-    rows = rows._replace(X=tables.without_constant_columns(rows.X))
     is_category = [not is_numeric_dtype(dtype) for dtype in rows.X.dtypes]
     estimator = ESTIMATORS[rows.task](categorical_features=is_category)
     parameters = _parameters_of_rows(parameters, args, rows)
@@ -73,10 +64,6 @@ def fit(args: argparse.Namespace) -> None:
         raise ValueError(
             f"--{name.replace('_', '-')} is not for {rows.task}; --task says what is predicted"
         )
-    if "time_limit" in parameters:
-        # What reading has taken is gone; the least time still gives a tree.
-        spent = time.perf_counter() - begin
-        parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
     model = train(estimator.set_params(**parameters), rows, test, args)
     if estimator.stop_reason_ == "interrupt":
         say("evotree: interrupted; the model is the best tree so far")
@@ -85,17 +72,17 @@ def fit(args: argparse.Namespace) -> None:
     print(shown(f"{model.rules()}\n{model.summary()}"))
     if test is None:
         print(
-            f"no rows were held out: --test-size 0.2 measures {_MEASURES[rows.task]} on new ones"
+            "no rows were held out: --test-size 0.2 measures how new ones are predicted"
         )
     print(shown(f"wrote {args.out}"))
     if args.report:
         from evotree.report import report
 
-        part = test or rows
-        y = part.y if part.task == "survival" else pd.Series(part.y, name=args.target)
+        X, y, *_ = test or rows
+        if y.ndim == 1:
+            y = pd.Series(y, name=args.target)
         # A page measures no rates.
-        page = report(estimator, part.X, None if args.exposure else y)
-        page.save(args.report)
+        report(estimator, X, None if args.exposure else y).save(args.report)
         print(shown(f"wrote {args.report}"))
 
 
@@ -123,26 +110,22 @@ def _parameters_of_rows(
     """Return parameters with those that speak of columns, of classes or of what these cost."""
     parameters = dict(parameters)
     classes = np.unique(rows.y) if rows.task == "classification" else np.array([])
-    if isinstance(signs := parameters.get("monotonic_cst"), dict):
-        kept = {name: sign for name, sign in signs.items() if name in rows.X}
-        parameters["monotonic_cst"] = kept
-    if isinstance(weights := parameters.get("class_weight"), dict) and classes.size:
-        places = positions_of(classes.tolist(), [*weights])
-        for (name, weight), place in zip(weights.items(), places, strict=True):
-            if place < 0 or not isinstance(weight, int | float):
+    label_of = {text_of(label): label for label in classes.tolist()}
+    if isinstance(weights := parameters.get("class_weight"), dict) and label_of:
+        for name, weight in weights.items():
+            if name not in label_of or not isinstance(weight, int | float):
                 raise ValueError(
                     f"--class-weight {name}={weight}: allowed are numbers for the classes "
-                    f"{', '.join(map(text_of, classes))}"
+                    f"{', '.join(label_of)}"
                 )
-        labels = classes[places].tolist()
-        parameters["class_weight"] = dict(zip(labels, weights.values(), strict=True))
+        parameters["class_weight"] = {label_of[one]: weights[one] for one in weights}
     if args.cost_matrix:
-        if not classes.size:
+        if not label_of:
             raise ValueError(f"--cost-matrix is not for {rows.task}, but for classes")
-        table = tables.read(args.cost_matrix, args)
-        read = reading([text_of(label) for label in classes.tolist()])
-        costs = table.set_index(table.columns[0]).apply(numbers_of)
-        costs = costs.rename(index=lambda label: read(text_of(label)), columns=read)
+        costs = tables.read(args.cost_matrix, args)
+        costs = costs.set_index(costs.columns[0]).apply(numbers_of)
+        costs.index = [label_of.get(text_of(one), one) for one in costs.index]
+        costs.columns = [label_of.get(one, one) for one in costs.columns]
         with _naming("--cost-matrix"):
             parameters["objective"] = Cost(check_costs(costs, classes))
     return parameters
@@ -171,52 +154,26 @@ def predict(args: argparse.Namespace) -> None:
     if args.proba and model.labels is None:
         raise ValueError(f"--proba: {args.model} predicts numbers, not classes")
     frame = tables.read_for_model(args.data, args, model)
-    known = _known_targets(model, frame, args)
+    known = _known_targets(model, frame)
     with _naming(args.data):
-        predicted = model.predict(frame)
-        table = (
-            pd.DataFrame(model.predict_proba(frame), columns=model.labels)
-            if args.proba
-            else pd.DataFrame({"prediction": predicted})
-        )
+        predicted = pd.Series(model.predict(frame), name="prediction")
+        shares = model.predict_proba(frame) if args.proba else None
+    table = predicted if shares is None else pd.DataFrame(shares, columns=model.labels)
     _write(args.out, table.to_csv(index=False).encode())
-    if len(known) > (model.labels is None):  # R² and concordance need two rows
-        of = figures(model, _targets(known), predicted[known.index], known["exposure"])
-        say(figures_text(of))
+    if len(known) > (model.labels is None):  # R² needs two rows
+        say(figures_text(figures(model, known.to_numpy(), predicted[known.index])))
 
 
-def _known_targets(model: Model, frame: Any, args: argparse.Namespace) -> Any:
-    """Return the targets of a table's rows where they are known, with what they are measured by.
+def _known_targets(model: Model, frame: pd.DataFrame) -> pd.Series:
+    """Return the classes or numbers of a table's rows where they are known.
 
-    The columns are the target, of times events and times, and the exposure, 1 where there is none.
+    Times and rates have none: it takes another column to measure them.
     """
-    member, target = model.members[0], model.target
-    has_rates = member.arguments.has_exposures
-    needed = "event" if member.is_risk else "exposure" if has_rates else None
-    of = {"event": args.event, "exposure": args.exposure}
-    of = {option: name for option, name in of.items() if name}
-    if wrong := [one for one in of if one != needed or of[one] == target]:
-        predicted = "risk of an event" if wrong[0] == "event" else "rate"
-        raise ValueError(
-            f"--{wrong[0]} {of[wrong[0]]!r}: the model predicts no {predicted} of this column"
-        )
-    if not of and (needed or target not in frame):
-        return pd.DataFrame(columns=["target", "exposure"])
-    tables.check_names(frame, {"target": [target], **{o: [n] for o, n in of.items()}})
-    frame = frame.dropna(subset=[target, *of.values()])
-    y = frame[target] if model.classes is not None else numbers_of(frame[target])
-    known = pd.DataFrame({"target": y, "exposure": 1.0})
-    if "event" in of:
-        known.insert(0, "event", tables.events_of(frame[args.event]))
-    if "exposure" in of:
-        known["exposure"] = numbers_of(frame[args.exposure])
-    return known.dropna()
-
-
-def _targets(known: pd.DataFrame) -> np.ndarray:
-    """Return known targets as they are measured: times have two columns."""
-    y = known.drop(columns="exposure").to_numpy()
-    return y[:, 0] if y.shape[1] == 1 else y
+    member = model.members[0]
+    if model.target not in frame or member.is_risk or member.arguments.has_exposures:
+        return pd.Series(dtype=float)
+    targets = frame[model.target]
+    return (targets if model.classes is not None else numbers_of(targets)).dropna()
 
 
 def warm_up(args: argparse.Namespace) -> None:
@@ -262,7 +219,7 @@ def report_model(args: argparse.Namespace) -> None:
     model = load_model(args.model)
     frame = tables.read_for_model(args.data, args, model) if args.data else None
     with _naming(args.data):
-        page = report_of_model(model, frame, args)
+        page = report_of_model(model, frame)
     page.save(args.out)
     for note in page.data["notes"]:
         say(note)
@@ -291,9 +248,9 @@ def run_experiment(args: argparse.Namespace) -> None:
         raise KeyboardInterrupt(f"what was done is kept in {args.out}") from None
     counts = runs["status"].value_counts()
     print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
-    for status in [status for status in RETRIED if status in counts]:
-        first = runs[runs["status"] == status].iloc[0]
-        last_line = (first["error"] or "").strip().rpartition("\n")[2]
+    for status, some in runs[runs["status"] != "done"].groupby("status"):
+        first = some.iloc[0]
+        *_, last_line = (first["error"] or "-").strip().splitlines()
         print(
             shown(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
         )
@@ -359,7 +316,11 @@ def train(
         if not hasattr(estimator, "tree_"):
             raise
     model = Model.of(estimator.select_tree(args.select), args.target)
-    training = measure(model, rows, test) | course(estimator)
+    training = measure(model, rows, test) | {
+        "generations": estimator.n_generations_,
+        "stop_reason": estimator.stop_reason_,
+        "seconds": {name: round(s, 3) for name, s in estimator.seconds_.items()},
+    }
     if args.select != CHOSEN:
         training["select"] = args.select
     return replace(model, training=training)
@@ -368,29 +329,27 @@ def train(
 def measure(model: Model, rows: TableRows, test: TableRows | None) -> dict[str, Any]:
     """Return how well training rows, and rows held out, are predicted, as a model keeps it."""
     parts = {"": rows} if test is None else {"": rows, "test_": test}
-    predicted = {of: model.predict(part.X) for of, part in parts.items()}
-    measured = {
-        f"{of}{name}": value
-        for of, part in parts.items()
-        for name, value in figures(
-            model, part.y, predicted[of], part.beside.get("exposure")
-        ).items()
-    }
-    if model.classes is not None:
-        classes = model.classes.tolist()
-        trained, *_, true = [
-            positions_of(classes, part.y) for part in (rows, *parts.values())
-        ]
-        most_frequent = np.bincount(trained).argmax()
-        measured["base_rate"] = float(np.mean(true == most_frequent))
-        if test is not None:
-            codes = positions_of(classes, predicted["test_"])
-            measured |= _figures_of_classes(true, codes, len(classes))
+    measured: dict[str, Any] = {}
+    for of, part in parts.items():
+        predicted = model.predict(part.X)
+        found = figures(model, part.y, predicted, part.beside.get("exposure"))
+        measured |= {f"{of}{name}": value for name, value in found.items()}
+    if model.classes is None:
+        return measured
+    measured["base_rate"] = float(np.mean(part.y == pd.Series(rows.y).mode()[0]))
+    if test is not None:
+        confusion = confusion_matrix(part.y, predicted, labels=model.classes)
+        pairs = zip(np.diag(confusion), confusion.sum(axis=1), strict=True)
+        recall = [float(n_right / n) if n else None for n_right, n in pairs]
+        known = [share for share in recall if share is not None]
+        measured["balanced_accuracy"] = float(np.mean(known))
+        measured["recall"] = recall
+        measured["confusion"] = confusion.tolist()
     return measured
 
 
 def figures(
-    model: Model, y: Any, predicted: np.ndarray, exposure: Any = None
+    model: Model, y: Any, predicted: Any, exposure: Any = None
 ) -> dict[str, Any]:
     """Return how well some rows are predicted, by the names that a model has for it.
 
@@ -400,7 +359,7 @@ def figures(
         return {"rows": len(y), "concordance": concordance(Times.read(y), predicted)}
     if model.classes is None:
         weight = np.ones(len(y)) if exposure is None else np.asarray(exposure)
-        rates = np.asarray(y, dtype=np.float64) / weight
+        rates = y / weight
         r2 = r2_score(rates, predicted, sample_weight=weight)
         rmse = root_mean_squared_error(rates, predicted, sample_weight=weight)
         return {"rows": len(y), "r2": float(r2), "rmse": float(rmse)}
@@ -413,37 +372,7 @@ def figures(
     return found
 
 
-def _figures_of_classes(
-    true: np.ndarray, predicted: np.ndarray, n_classes: int
-) -> dict[str, Any]:
-    """Return what becomes of the rows of each class; that of an unknown one is -1."""
-    labels = [*range(n_classes), -1]
-    confusion = confusion_matrix(true, predicted, labels=labels)[:-1, :-1]
-    pairs = zip(np.diag(confusion), confusion.sum(axis=1), strict=True)
-    recall = [float(n_right / n) if n else None for n_right, n in pairs]
-    return {
-        "balanced_accuracy": float(np.mean([r for r in recall if r is not None])),
-        "recall": recall,
-        "confusion": confusion.tolist(),
-    }
-
-
-def course(estimator: Any) -> dict[str, Any]:
-    """Return what became of the evolution of a fitted estimator."""
-    return {
-        "generations": estimator.n_generations_,
-        "stop_reason": estimator.stop_reason_,
-        "seconds": {
-            name: round(seconds, 3) for name, seconds in estimator.seconds_.items()
-        },
-    }
-
-
-def report_of_model(
-    model: Model,
-    frame: pd.DataFrame | None,
-    args: argparse.Namespace = _NOT_MEASURED,
-) -> Any:
+def report_of_model(model: Model, frame: pd.DataFrame | None) -> Any:
     """Return the page about a model of a file."""
     from evotree.report import Subject, report
 
@@ -457,11 +386,9 @@ def report_of_model(
     if frame is None:
         return report(subject)
     frame = frame.set_axis(frame.columns.map(str), axis=1)
-    known = _known_targets(model, frame, args)
+    known = _known_targets(model, frame)
     if len(known):
         frame = frame.loc[known.index]
     model.encode(frame.iloc[:1])  # says which columns are not there
     rows = frame.reindex(columns=list(model.schema.names))
-    if known.empty or args.exposure:  # a page measures no rates
-        return report(subject, rows)
-    return report(subject, rows, _targets(known))
+    return report(subject, rows, known.to_numpy() if len(known) else None)

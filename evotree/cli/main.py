@@ -78,7 +78,8 @@ def make_parser(argv: Sequence[str] = ("fit",)) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=version)
     parts = add_commands(parser, COMMANDS)
     if "fit" in argv[:1]:
-        add_options(parts["fit"], search_options())
+        title = "parameters of the search (none is None of Python; random_state is 0)"
+        add_options(parts["fit"].add_argument_group(title), search_options())
     return parser
 
 

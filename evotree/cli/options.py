@@ -6,11 +6,9 @@ parameters of the estimators and of `Evolution`.
 
 import argparse
 import ast
-import difflib
-import math
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +21,7 @@ RETRIED = ("failed", "timeout", "crashed")
 NO_OPTIONS = {"categorical_features", "warm_start", "callbacks", "operators"}
 """Parameters that --categorical says, that one run has no use for, or that hold functions."""
 
-_TABLE = (
-    "a table: CSV with a header row (.csv, .csv.gz), .parquet, .npz, .arff or .libsvm"
-)
+_TABLE = "a table: CSV with a header row (.csv, .csv.gz), .parquet, .arff or .libsvm"
 
 # ---- what texts are converted to -----------------------------------------------------------------
 
@@ -53,25 +49,18 @@ def value_of(path: str, given: list[Any]) -> Any:
     return dict(given) if n_pairs else given if len(given) > 1 else given[0]
 
 
-def processes(text: str) -> int:
-    """Convert a number of processes for argparse."""
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return int(text)
+def within(kind: type, low: float, high: float) -> Callable[[str], Any]:
+    """Return what converts a number of a range for argparse."""
 
+    def number(text: str) -> Any:
+        value = kind(text)
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number from {low:g} to {high:g}"
+            )
+        return value
 
-def seconds(text: str) -> float:
-    """Convert a duration for argparse."""
-    if not 0.0 < float(text) < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return float(text)
-
-
-def share(text: str) -> float:
-    """Convert a share of the rows for argparse."""
-    if not 0.0 <= float(text) < 1.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share below 1")
-    return float(text)
+    return number
 
 
 class Input(str):
@@ -109,23 +98,9 @@ def check_paths(given: Mapping[str, Any]) -> None:
             )
 
 
-def near(name: str, names: Collection[str]) -> str:
-    """Return what a name that is none of some was probably meant to be, as a question."""
-    found = difflib.get_close_matches(name, names, 1)
-    folded = [one for one in names if one.casefold() == name.casefold()]
-    return "".join(f" (did you mean {one!r}?)" for one in (folded or found)[:1])
-
-
 # ---- options -------------------------------------------------------------------------------------
 
 Option = tuple[str, Mapping[str, Any]]
-
-
-class Section(NamedTuple):
-    """Options under a title of their own; without one, only one of them may be given."""
-
-    title: str | None
-    options: tuple[Option, ...]
 
 
 class Command(NamedTuple):
@@ -134,7 +109,7 @@ class Command(NamedTuple):
     run: str | None
     about: str
     examples: tuple[str, ...]
-    options: tuple[Option | Section, ...] = ()
+    options: tuple[Option, ...] = ()
     commands: Mapping[str, Any] = {}
     defaults: Mapping[str, Any] = {}
 
@@ -164,7 +139,7 @@ def search_parameters() -> Iterator[tuple[type, str, list[Any]]]:
                 yield kind, f"{group}{name}", kinds
 
 
-def search_options() -> tuple[Section, ...]:
+def search_options() -> tuple[Option, ...]:
     """Return the options of a search, of which the code of their parameters says all."""
     options = []
     for kind, path, allowed in search_parameters():
@@ -177,8 +152,7 @@ def search_options() -> tuple[Section, ...]:
         settings |= {"dest": path, "default": argparse.SUPPRESS}
         about = _about_parameter(kind, name)
         options.append(option(f"--{name.replace('_', '-')}", about, **settings))
-    title = "parameters of the search (none is None of Python; random_state is 0 here)"
-    return (Section(title, tuple(options)),)
+    return tuple(options)
 
 
 def _about_parameter(kind: type, name: str) -> str:
@@ -210,7 +184,9 @@ LOG = option(
     metavar="FILE",
     type=writable,
 )
-_PROCESSES = option("--n-jobs", "processes (1)", metavar="N", type=processes, default=1)
+_PROCESSES = option(
+    "--n-jobs", "processes (1)", metavar="N", type=within(int, 1, 1024), default=1
+)
 _MODEL = option("model", "a model file", metavar="MODEL.json", type=Input)
 
 _READ = option(
@@ -224,12 +200,6 @@ _READ = option(
     default=[],
 )
 _DATA = option("data", _TABLE, metavar="DATA", type=Input)
-
-# What it takes beside the target to say how well a model predicts.
-_MEASURED = (
-    option("--event", "as in the fit, to measure a model of times", metavar="COLUMN"),
-    option("--exposure", "as in the fit, to measure rates", metavar="COLUMN"),
-)
 
 _ROWS = (
     _DATA,
@@ -245,22 +215,17 @@ _ROWS = (
         "--keep", "keep columns that look like numbers of rows, which are left out"
     ),
     _columns("--categorical", "take columns for categories; columns of text are"),
-    Section(
-        None,
-        (
-            option(
-                "--group",
-                "a column of what rows belong to, such as a patient: test rows, and all rows "
-                "held out, are of whole groups",
-                metavar="COLUMN",
-            ),
-            option(
-                "--time",
-                "a column of numbers or dates: test rows, and all rows held out, are later than "
-                "those trained on",
-                metavar="COLUMN",
-            ),
-        ),
+    option(
+        "--group",
+        "a column of what rows belong to, such as a patient: test rows, and all rows "
+        "held out, are of whole groups",
+        metavar="COLUMN",
+    ),
+    option(
+        "--time",
+        "a column of numbers or dates: test rows, and all rows held out, are later than "
+        "those trained on",
+        metavar="COLUMN",
     ),
     _READ,
 )
@@ -285,7 +250,7 @@ _FIT = (
         "--test-size",
         "share of the rows to hold out and test on, such as 0.2 (none)",
         metavar="SHARE",
-        type=share,
+        type=within(float, 0.0, 0.999),
         default=0.0,
     ),
     option(
@@ -356,7 +321,6 @@ COMMANDS = {
                 type=Input,
             ),
             option("--out", "(standard output)", metavar="FILE.csv", type=writable),
-            *_MEASURED,
             option(
                 "--proba",
                 "write the shares of all classes, a column each",
@@ -413,7 +377,6 @@ COMMANDS = {
                 metavar="DATA",
                 type=Input,
             ),
-            *_MEASURED,
             option(
                 "--out",
                 "the page to write",
@@ -483,7 +446,7 @@ COMMANDS = {
                         "--time-limit",
                         "seconds that a fit may take",
                         metavar="S",
-                        type=seconds,
+                        type=within(float, 1e-3, 1e9),
                     ),
                     option(
                         "--retry",
@@ -515,16 +478,10 @@ COMMANDS = {
 # ---- parsers -------------------------------------------------------------------------------------
 
 
-def add_options(parser: Any, options: tuple[Option | Section, ...]) -> None:
+def add_options(parser: Any, options: tuple[Option, ...]) -> None:
     """Add options to a parser or to a group of one."""
-    for one in options:
-        if isinstance(one, Section):
-            titled = parser.add_argument_group
-            alone = parser.add_mutually_exclusive_group
-            add_options(titled(one.title) if one.title else alone(), one.options)
-        else:
-            name, settings = one
-            parser.add_argument(name, **settings)
+    for name, settings in options:
+        parser.add_argument(name, **settings)
 
 
 def add_commands(parser: Any, commands: Mapping[str, Command]) -> Any:

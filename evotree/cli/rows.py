@@ -12,6 +12,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from itertools import chain
 from typing import Any, NamedTuple, Self
 
@@ -21,12 +22,11 @@ from pandas.api.types import is_float_dtype, is_numeric_dtype
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from evotree.cli import say
-from evotree.cli.options import near
 from evotree.model_file import Model
 from evotree.schema import NUMBERS, TRUTH, CategoricalColumn, quoted, text_of
 from evotree.tables.columns import numbers_of, numbers_or_codes
 from evotree.tables.frames import are_many_numbers
-from evotree.tables.readers import NA_VALUES, WEIGHT, read_table
+from evotree.tables.readers import NA_VALUES, read_table
 from evotree.words import counted, listed
 
 MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
@@ -44,6 +44,14 @@ ROW_NAMES = re.compile(
     r"(?i:#?|id|index|row|unnamed: \d+|(row|case|sample|record)[ _.-]?(id|no|nr|number|index)"
     r"|.*[ _.-]id|id[ _.-].*)|.*[a-z]I[dD]"
 )
+# Options that name a column of what rows have beside features, and what its cells are.
+_FOR_ROWS = {
+    "sample_weight": "number",
+    "exposure": "number",
+    "group": "name of a group",
+    "time": "number or date",
+    "event": "0 or 1, false or true",
+}
 _SHOWN_COLUMNS = 50
 _SHOWN_WORDS = 5
 
@@ -69,8 +77,6 @@ def read(
     if bad := [one for one in args.read if not isinstance(one, tuple)]:
         raise ValueError(f"--read {bad[0]!r}: allowed is NAME=VALUE")
     options: dict[str, Any] = dict(args.read)
-    if isinstance(sep := options.get("sep"), str):
-        options["sep"] = {"tab": "\t", "\\t": "\t", "space": " "}.get(sep, sep)
     if "na_values" in options:
         more = np.atleast_1d(options["na_values"]).tolist()
         options["na_values"] = [*NA_VALUES, *map(str, more)]
@@ -91,23 +97,15 @@ def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.Data
 
 def read_training_rows(args: argparse.Namespace) -> TableRows:
     """Read the rows of a table to learn from."""
+    if args.group and args.time:
+        raise ValueError("--time is not allowed with --group: it holds rows out, too")
     codes = {args.target, *args.categorical, *filter(None, [args.group])}
-    frame = read(args.data, args, texts=codes)
-    if WEIGHT in frame and args.sample_weight is None:
-        args = argparse.Namespace(**vars(args) | {"sample_weight": WEIGHT})
-    return training_rows(frame, args)
+    return training_rows(read(args.data, args, texts=codes), args)
 
 
 def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> TableRows:
     """Return the rows of a table to learn from; what is left out of them is said."""
-    for_rows = {
-        "sample-weight": args.sample_weight,
-        "exposure": args.exposure,
-        "group": args.group,
-        "time": args.time,
-        "event": args.event,
-    }
-    for_rows = {option: name for option, name in for_rows.items() if name}
+    for_rows = {name: getattr(args, name) for name in _FOR_ROWS if getattr(args, name)}
     signs = getattr(args, "monotonic_cst", [])
     named = {
         "target": [args.target],
@@ -115,7 +113,7 @@ def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> TableRows:
         "keep": args.keep,
         "categorical": args.categorical,
         "monotonic-cst": [one[0] for one in signs if isinstance(one, tuple)],
-        **{option: [name] for option, name in for_rows.items()},
+        **{name.replace("_", "-"): [column] for name, column in for_rows.items()},
     }
     check_names(frame, named)
     if args.target in for_rows.values():
@@ -142,34 +140,35 @@ def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> TableRows:
     if pd.unique(y).size < 2:
         held = f"one value only, {y[0]}" if len(y) else "no value"
         raise ValueError(f"column {args.target!r} has {held}: at least two are needed")
+    beside = {name: _beside(known[column], name) for name, column in for_rows.items()}
     if args.event:
-        y = np.column_stack([events_of(known[args.event]), y])
+        y = np.column_stack([beside.pop("event"), y])
     is_category = X.columns.isin(args.categorical)
     texts = X.loc[:, is_category].map(text_of, na_action="ignore").astype(object)
     X = words_as_gaps(X, dict.fromkeys(X.columns[~is_category], NUMBERS))
     check_features(X.loc[:, ~is_category])
-    return TableRows(X.assign(**texts), y, _beside(known, for_rows), task)
+    beside = pd.DataFrame(beside, known.index).rename(columns={"group": "groups"})
+    return TableRows(X.assign(**texts), y, beside, task)
 
 
-def _beside(frame: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return what rows have beside features and targets, by the options that name columns."""
-    reads: dict[str, tuple[str, Any]] = {
-        "sample-weight": ("sample_weight", numbers_of),
-        "exposure": ("exposure", numbers_of),
-        "group": ("groups", pd.Series.copy),
-        "time": ("time", _times_of),
-    }
-    beside = {}
-    for option in [option for option in reads if option in columns]:
-        name, reader = reads[option]
-        beside[name] = reader(frame[columns[option]])
-        is_missing = beside[name].isna()
-        if is_missing.any():
-            raise ValueError(
-                f"--{option}: {is_missing.sum()} rows have none, the first is data row "
-                f"{frame.index[is_missing.argmax()] + 1}"
-            )
-    return pd.DataFrame(beside, frame.index)
+def _beside(cells: pd.Series, name: str) -> pd.Series:
+    """Return what rows have beside features and targets, of an option that names a column."""
+    if name == "group":
+        read = cells
+    elif name == "time":
+        read = _times_of(cells)
+    else:
+        read = numbers_of(cells, TRUTH if name == "event" else NUMBERS)
+    is_wrong = read.isna()
+    if name == "event":
+        is_wrong = ~read.isin([0.0, 1.0])
+    if is_wrong.any():
+        at = is_wrong.argmax()
+        raise ValueError(
+            f"--{name.replace('_', '-')}: {is_wrong.sum()} rows have no {_FOR_ROWS[name]}, the "
+            f"first is data row {cells.index[at] + 1}, which has {quoted(cells.iloc[at])}"
+        )
+    return read
 
 
 def _task_of(targets: pd.Series, args: argparse.Namespace) -> str:
@@ -199,26 +198,16 @@ def _times_of(cells: pd.Series) -> pd.Series:
         ) from error
 
 
-def events_of(cells: pd.Series) -> pd.Series:
-    """Return whether events were seen, as 0 and 1."""
-    events = numbers_of(cells, TRUTH)
-    wrong = cells[~events.isin([0.0, 1.0])]
-    if len(wrong):
-        raise ValueError(
-            f"--event: data row {wrong.index[0] + 1} has {quoted(wrong.iloc[0])}: allowed are 0 "
-            "and 1, false and true"
-        )
-    return events
-
-
 def check_names(frame: pd.DataFrame, named: Mapping[str, Collection[str]]) -> None:
     """Raise for an option that names no column; `named` has the names by option."""
     columns = [*map(str, frame.columns)]
     for option, names in named.items():
         if absent := [name for name in names if name not in frame]:
+            near = get_close_matches(absent[0].casefold(), columns, 1)
             raise ValueError(
-                f"--{option} {absent[0]!r}: there is no such column{near(absent[0], columns)}; the "
-                f"columns are {listed(columns, _SHOWN_COLUMNS)}"
+                f"--{option} {absent[0]!r}: there is no such column"
+                f"{f' (did you mean {near[0]!r}?)' if near else ''}; the columns are "
+                f"{listed(columns, _SHOWN_COLUMNS)}"
             )
 
 
@@ -326,16 +315,6 @@ def check_features(X: pd.DataFrame) -> None:
                 f"{len(column)} rows: these are no categories; leave it out by --drop "
                 f"{shlex.quote(name)}"
             )
-
-
-def without_constant_columns(X: pd.DataFrame) -> pd.DataFrame:
-    """Return features without columns of one value, which no tree can use; these are said."""
-    constant = [name for name in X if X[name].nunique(dropna=False) <= 1]
-    if len(constant) == X.shape[1]:
-        raise ValueError("every column but the target has the same value in all rows")
-    if constant:
-        say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
-    return X.drop(columns=constant)
 
 
 def hold_out(

@@ -282,7 +282,7 @@ class CandidateLosses:
         sides = fit_soft_sides(raw, rows, brief=True) if is_soft else None
         shares = [class_probabilities(raw, sides, held_out.raw)]
         if score is not None:
-            shares.append(score.joined(raw, sides, held_out.raw))
+            shares.append(score.joined(raw, held_out.raw))
         return [prediction_losses(one, held_out, self.kind) for one in shares]
 
 
@@ -433,7 +433,7 @@ def with_evolution(
     judged: list[Trial] = []
     for trial in trials:
         left = seconds_until(end, 1.0 / len(trials))
-        if left is not None and left <= 0.0:
+        if left <= 0.0:
             return trials
         others, held_out = problem.split(rows, folds, trial.fold)
         penalties = penalties_of_rows(problem.config, others)[: at + 1]

@@ -271,10 +271,9 @@ class Evolution(Configuration):
     start : tree, fitted estimator, str or None, default=None
         The first individual, as it is; or rules as `evotree.export.export_text` prints them, where
         numbers of nodes and what leaves say do not matter.
-    hold : list of int, dict of int to None or list of columns, or None, default=None
+    hold : list of int, or None, default=None
         Splits of `start`, by their numbers, that all trees have in the same places, bit for bit,
-        with all splits above them. One with columns, by names or positions, is first fitted again
-        on these alone; so ``{0: ["age"]}``, for which no start is needed, asks for the age first.
+        with all splits above them.
     shapes : {"auto", "quartiles"}, dict of str to list of pairs, or None, default="auto"
         Whether the effect of a column of numbers may bend. Its terms may then be ``age above 52``,
         which is ``max(age - 52, 0)``, ``age below 52``, which is ``max(52 - age, 0)``, or
@@ -304,7 +303,7 @@ class Evolution(Configuration):
     islands: Annotated[Any, _WHOLE_FROM_1, Islands, None] = Islands()
     operators: Annotated[Any, dict, None] = None
     start: Annotated[Any, object] = None
-    hold: Annotated[Any, "array-like", dict, None] = None
+    hold: Annotated[Any, "array-like", None] = None
     shapes: Annotated[Any, StrOptions({AUTO, QUARTILES}), dict, None] = AUTO
 
     def __post_init__(self) -> None:

@@ -69,26 +69,10 @@ def make_statistics() -> tools.MultiStatistics:
     )
     statistics.register("best", itemgetter(0))
     statistics.register("mean", fmean)
-    statistics.register("std", deviation)
+    statistics.register("std", np.std)
     for name, share in QUARTILES.items():
-        statistics.register(name, quantile, share=share)
+        statistics.register(name, np.quantile, q=share)
     return statistics
-
-
-def deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation of a few numbers, in half the time of `numpy.std`."""
-    array = np.array(values, dtype=np.float64)
-    array -= fmean(values)
-    return math.sqrt(array.dot(array) / len(array))
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Return a quantile of a few numbers as `numpy.quantile` does, in a tenth of its time."""
-    ordered = sorted(values)
-    at = share * (len(ordered) - 1)
-    low = int(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
 
 
 _COLUMNS = ("gen", "nevals", "diversity", "seconds")
@@ -170,67 +154,13 @@ def logbook_of(plain: Mapping[str, list[Any]]) -> tools.Logbook:
     return logbook
 
 
-def join_logbooks(
-    logbooks: Sequence[tools.Logbook],
-    sizes: Sequence[int],
-    joint: tools.Logbook,
-    first: int,
-) -> None:
-    """Write the records of several populations as of one, which has no quartiles, from `first`."""
-    for book in (joint, *joint.chapters.values()):
-        list.__delitem__(book, slice(first, None))
-    for gen in range(first, max(map(len, logbooks))):
-        present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
-        weights, chapters = (
-            [sizes[k] for k in present],
-            [logbooks[k].chapters for k in present],
-        )
-        rows = [logbooks[k][gen] for k in present]
-        joint.record(
-            gen=gen,
-            nevals=sum(row["nevals"] for row in rows),
-            diversity=_weighted_mean([row["diversity"] for row in rows], weights),
-            seconds=max(row["seconds"] for row in rows),
-            **_join_chapters(chapters, gen, weights, len(logbooks) == 1),
-        )
-
-
-def _join_chapters(
-    chapters: Sequence[Mapping[str, tools.Logbook]],
-    gen: int,
-    sizes: Sequence[int],
-    is_one: bool,
-) -> dict[str, dict[str, float]]:
-    best = max(range(len(chapters)), key=lambda k: chapters[k]["fitness"][gen]["best"])
-    joint: dict[str, dict[str, float]] = {}
-    for name in CHAPTERS:
-        rows = [of_one[name][gen] for of_one in chapters]
-        mean = _weighted_mean([row["mean"] for row in rows], sizes)
-        square = [row["std"] ** 2 + (row["mean"] - mean) ** 2 for row in rows]
-        std = math.sqrt(_weighted_mean(square, sizes))
-        joint[name] = {"best": rows[best]["best"], "mean": mean, "std": std}
-        if is_one:
-            joint[name] |= {quartile: rows[0][quartile] for quartile in QUARTILES}
-    for name in (ORIGIN, REFINEMENT):
-        rows = [of_one[name][gen] for of_one in chapters if name in of_one]
-        columns = {
-            key: [row.get(key, 0) for row in rows] for key in sorted(set().union(*rows))
-        }
-        if rows:
-            joint[name] = {
-                key: _weighted_mean(values, sizes) if name == ORIGIN else sum(values)
-                for key, values in columns.items()
-                if key not in _OF_ALL
-            }
-    return joint
-
-
-def _weighted_mean(values: Sequence[float], weights: Sequence[int]) -> float:
-    return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
-
-
 _QUALITY_ROUNDING = 1e-12
-_BOUNDED = attrgetter("complexity"), attrgetter("quality")
+_complexity, _quality = attrgetter("complexity"), attrgetter("quality")
+
+
+def keys_of(members: Sequence[Individual]) -> list[base.Fitness]:
+    """Return the keys that DEAP's archives have beside their members."""
+    return [member.fitness for member in reversed(members)]
 
 
 class ParetoFront(tools.ParetoFront):
@@ -246,36 +176,18 @@ class ParetoFront(tools.ParetoFront):
     A fitness of several values of another kind is followed as it is, by DEAP's own rules.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._index()
-
-    def _index(self) -> None:
-        """Make DEAP's keys, and the bounds that newcomers must pass, which rise both."""
-        self.keys[:] = [member.fitness for member in reversed(self.items)]
-        self._complexities, self._qualities = (
-            list(map(of, self.items)) for of in _BOUNDED
-        )
-
-    def clear(self) -> None:
-        """Remove all members."""
-        super().clear()
-        self._index()
-
     def update(self, population: Iterable[Individual]) -> None:
         """Let in the individuals that are better than all members of at most their complexity."""
-        population = list(population)
-        if any(has_own_objectives(individual) for individual in population):
-            super().update(population)
-            return
         for individual in population:
-            if self._lets_in(individual.quality, individual.complexity):
+            if has_own_objectives(individual):
+                super().update([individual])
+            elif self._lets_in(individual.quality, individual.complexity):
                 self.insert(individual)
 
     def _lets_in(self, quality: float, complexity: float) -> bool:
         """Return whether no member of at most a complexity has as high a quality."""
-        at = bisect_right(self._complexities, complexity)
-        return at == 0 or quality > self._qualities[at - 1]
+        at = bisect_right(self.items, complexity, key=_complexity)
+        return at == 0 or quality > self.items[at - 1].quality
 
     def insert(self, item: Individual) -> None:
         """Put a clone of an individual in its place, and drop the members that it dominates."""
@@ -287,22 +199,12 @@ class ParetoFront(tools.ParetoFront):
         member.fitness = FitnessQualityComplexity(
             (item.quality, float(item.complexity))
         )
-        first = bisect_left(self._complexities, member.complexity)
-        last = bisect_right(self._qualities, member.quality, lo=first)
+        first = bisect_left(self.items, member.complexity, key=_complexity)
+        last = bisect_right(self.items, member.quality, lo=first, key=_quality)
         self.items[first:last] = [member]
         if len(self.items) > MAX_MEMBERS:
             del self.items[least_gain(self.items)]
-        self._index()
-
-    def restore(self, members: Iterable[Individual]) -> None:
-        """Take the members of an earlier front, by rising complexity, as they are."""
-        self.items[:] = list(members)
-        self._index()
-        both = self._complexities, self._qualities
-        if len(self) > MAX_MEMBERS or any(
-            values != sorted(set(values)) for values in both
-        ):
-            raise ValueError(f"members of the complexities {both[0]} are no front.")
+        self.keys[:] = keys_of(self.items)
 
     def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
         """Let the prunings of all members compete, down to a single leaf (Breiman et al. 1984)."""
@@ -365,6 +267,7 @@ class Run:
         Trees that pay at smaller penalties; they do not breed, but widen the front in the end.
     islands : list of Run
         The runs of the islands of which this one is the sum; empty where there is one population.
+        Its logbook is that of the island with the best individual.
     stop_reason : str
         ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
         ``"callback_error"`` or ``"interrupt"``; empty while the run goes on.

@@ -18,7 +18,7 @@ from evotree.dataset import Dataset
 from evotree.engine.bends import without_lone_bends
 from evotree.engine.choice import LINEAR, SCORE, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
-from evotree.engine.problem import Penalties, Problem
+from evotree.engine.problem import Penalties, Problem, half_way_to
 from evotree.engine.scores import Widened, fit_score, one_leaf, rounded_score
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
 from evotree.fitness.linear_leaves import is_too_large
@@ -174,7 +174,8 @@ def with_less_fit(
 def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
     """Return a copy of the front with prunings of its members, which keep all constraints."""
     front = deepcopy(run.pareto_front)
-    front.add_prunings(rows, problem.half_of_trees())  # then all members are finished
+    # Then all members are finished
+    front.add_prunings(rows, half_way_to(problem.ends.trees))
     dataset = problem.dataset
     constraints = problem.constraints
     if not constraints:
@@ -215,8 +216,7 @@ class Finisher:
         self.constraints = problem.constraints
         self.precision = problem.config.precision
         self.rows = problem.dataset.penalized(penalties.term)
-        schema = problem.dataset.schema
-        self._bends = {} if schema is None else schema.bends
+        self._bends = problem.dataset.schema.bends
         self._kept = [*self.constraints, *self._least_rows()]
         self._rounder: Rounder | None = None
         if self.precision is not None:

@@ -10,7 +10,6 @@ on Genetic Algorithms, 434-439.
 """
 
 import logging
-import math
 import os
 import pickle
 import signal
@@ -19,7 +18,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -32,7 +31,6 @@ from evotree.engine.evolution import (
     append_logbook,
     best_first,
     describe_individual,
-    join_logbooks,
     log_generation,
     make_logbook,
     make_statistics,
@@ -58,20 +56,9 @@ class Epoch(NamedTuple):
     population_size: int  # size of the first population
     until: int  # generation at which the epoch ends
     crossover_probability: float  # chance that two parents mate
-    seconds: float | None  # the island stops early, so many after it has begun
+    seconds: float  # the island stops early, so many after it has begun
     home: int  # number of the process that the islands belong to
     number: int  # number of the island
-
-
-@dataclass(repr=False)
-class Archipelago(Run):
-    """A run of several islands, seen as one.
-
-    Its population is that of all islands, the best first; its logbook has their joint records.
-    """
-
-    # Number of generations of which all islands have records; their joint ones are final.
-    n_joint: int = 0
 
 
 # ---- one epoch -----------------------------------------------------------------------------------
@@ -95,7 +82,7 @@ def run_epoch(epoch: Epoch) -> Run:
     stats = make_statistics()
     with deaf_to_interrupts(epoch.home):
         run = epoch.run
-        end = math.inf if epoch.seconds is None else time.perf_counter() + epoch.seconds
+        end = time.perf_counter() + epoch.seconds
         if hasattr(epoch.toolbox, "score"):  # clocks of two processes need not agree
             epoch.toolbox.score.end = end
         if run is None:
@@ -114,9 +101,8 @@ def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Run]:
     """Advance islands here; each has an equal share of the time that is left."""
     begin = time.perf_counter()
     for at, epoch in enumerate(epochs):
-        share = epoch.seconds
-        if share is not None:
-            share = max(0.0, (share - time.perf_counter() + begin) / (len(epochs) - at))
+        left = epoch.seconds - time.perf_counter() + begin
+        share = max(0.0, left / (len(epochs) - at))
         yield run_epoch(epoch._replace(seconds=share))
 
 
@@ -125,9 +111,7 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
     if executor is None:
         return list(_one_after_the_other(epochs))
     n_turns = -(-len(epochs) // n_at_once(executor, len(epochs)))
-    epochs = [
-        one._replace(seconds=one.seconds and one.seconds / n_turns) for one in epochs
-    ]
+    epochs = [one._replace(seconds=one.seconds / n_turns) for one in epochs]
     try:
         return run_tasks(run_epoch, epochs, executor, "epochs")
     except _PICKLING_ERRORS as error:
@@ -180,33 +164,23 @@ def migrate(islands: Sequence[Run], n: int) -> None:
 # ---- all islands seen as one ---------------------------------------------------------------------
 
 
-def join(
-    islands: Sequence[Run],
-    hall_of_fame: tools.HallOfFame | None = None,
-    before: Archipelago | None = None,
-) -> Archipelago:
-    """Return islands seen as one run."""
-    members = [one for island in islands for one in island.population]
-    best = max(range(len(members)), key=lambda k: _fitness(members[k]))
-    members.insert(0, members.pop(best))
-    joint = Archipelago(members, islands=list(islands))
+def join(islands: Sequence[Run], hall_of_fame: tools.HallOfFame | None = None) -> Run:
+    """Return islands seen as one run: its population is that of all, the best first."""
+    leader = max(islands, key=lambda island: _fitness(island.best))
+    joint = Run(
+        best_first([one for island in islands for one in island.population]),
+        leader.logbook,
+        islands=list(islands),
+        # A run that goes on with its islands goes on with these.
+        front_only=islands[0].front_only,
+        best_trees=islands[0].best_trees,
+    )
     if hall_of_fame is not None:
         joint.hall_of_fame = hall_of_fame
     for island in islands:
         # Of equals DEAP puts the last that comes first.
         joint.hall_of_fame.update(island.hall_of_fame.items[::-1])
         joint.pareto_front.update(island.pareto_front.items)
-    logbooks = [island.logbook for island in islands]
-    sizes = [len(island.population) for island in islands]
-    first = islands[0]
-    joint.front_only = first.front_only
-    if before is not None:
-        joint.logbook, joint.n_joint = before.logbook, before.n_joint
-        first.best_trees = before.best_trees
-    # A run that goes on with its islands goes on with these.
-    joint.best_trees = first.best_trees
-    join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
-    joint.n_joint = min(map(len, logbooks))
     for name in ("generation", "seconds", "compile_seconds", "best_fitness"):
         setattr(joint, name, max(getattr(island, name) for island in islands))
     joint.origins = sorted({name for island in islands for name in island.origins})
@@ -235,7 +209,7 @@ def epochs(
     max_generations: int,
     end: float,
     hall_of_fame: tools.HallOfFame | None = None,
-) -> Generator[Archipelago]:
+) -> Generator[Run]:
     """Yield islands seen as one run, as they are and after each epoch."""
     begin, exchange = time.perf_counter(), evolution.islands
     joint = None if islands is None else join(islands, hall_of_fame)
@@ -249,7 +223,7 @@ def epochs(
                 migrate(runs, exchange.size)
         at = 0 if joint is None else joint.generation
         until = min(at - at % exchange.every + exchange.every, max_generations)
-        left = None if end == math.inf else end - time.perf_counter()
+        left = end - time.perf_counter()
         rest = until, evolution.variation.crossover_probability, left, os.getpid()
         size = evolution.population_size
         tasks = [
@@ -267,5 +241,5 @@ def epochs(
             if earlier is not None:
                 append_logbook(earlier.logbook, later.logbook)
                 later.logbook = earlier.logbook
-        joint = join(found, hall_of_fame, joint)
+        joint = join(found, hall_of_fame)
         joint.seconds = before + time.perf_counter() - begin

@@ -156,14 +156,14 @@ def trees_of(
     problem: Problem,
     rows: Dataset,
     penalties: Sequence[Penalties],
-    seconds: float | None = None,
+    seconds: float = math.inf,
     map: Callable[..., Iterable[Any]] = map,
 ) -> FirstTrees:
     """Return the best trees of rows with their noise at each of some penalties.
 
     They are the same for all seeds.
     """
-    end = math.inf if seconds is None else time.perf_counter() + seconds
+    end = time.perf_counter() + seconds
     if problem.has_seeds:
         made = seeds_of_all_sizes(problem, rows, penalties, end, map)
     else:
@@ -233,7 +233,7 @@ def evolve_briefly(
     problem: Problem,
     rows: Dataset,
     penalties: Penalties,
-    seconds: float | None,
+    seconds: float,
     found: Sequence[Individual] = (),
 ) -> list[Individual]:
     """Return the trees of a short evolution, the best first, the same for all seeds."""
@@ -275,7 +275,7 @@ def make_front_only(
         rows,
         stream,
         MIN_ROWS,
-        problem.seconds_left(_FRONT_ONLY_TIME_SHARE),
+        seconds_until(problem.ends.evolution, _FRONT_ONLY_TIME_SHARE),
         problem.config.max_depth,
     )
     trees += [make_individual(rows, *tree.splits) for tree in candidates]

@@ -46,7 +46,6 @@ from evotree.operators.initialization.population import (
     splits_for,
 )
 from evotree.operators.structure.splice import make_individual
-from evotree.schema import Schema
 from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree
 
@@ -110,8 +109,6 @@ class Problem:
     class_weight: Any = None
     # The models that leaves of counts are given in the end.
     leaf_models: LogLinearLeaves | None = None
-    tries_logistic: bool = False  # trees of logistic models compete
-    tries_score: bool = False  # a score competes, and trees on it
     # The same with columns that bend, where these compete.
     bent: "Problem | None" = None
     has_found_bends: bool = False  # those of the columns were found by the rows
@@ -125,6 +122,30 @@ class Problem:
     def loss_of_probabilities(self) -> str | None:
         """By which loss of their probabilities candidates are compared; None for other losses."""
         return loss_of_probabilities(self.dataset.objective, self.dataset)
+
+    @cached_property
+    def tries_logistic(self) -> bool:
+        """Whether trees of logistic models compete: where nothing bounds their terms."""
+        config = self.config
+        bounds = (
+            config.max_terms,
+            config.max_split_terms,
+            config.interaction_cst,
+            config.monotonic_cst,
+            self.evolution.hold,
+        )
+        return (
+            self.loss_of_probabilities is not None
+            and is_auto(config.term_penalty)
+            and all(bound is None for bound in bounds)
+            and self.evolution.variation.algorithm != "nsga2"
+            and self.has_seeds
+        )
+
+    @property
+    def tries_score(self) -> bool:
+        """Whether a score competes, and trees on it."""
+        return self.tries_logistic and self.dataset.schema is not None
 
     @property
     def has_one_kind(self) -> bool:
@@ -174,35 +195,21 @@ class Problem:
     @property
     def has_seeds(self) -> bool:
         """Whether some first trees are optimized."""
-        return has_seeds(self.shares)
+        return not self.shares.keys().isdisjoint((TAO, WIDTHS))
 
     def as_chosen(self, is_bent: bool) -> "Problem":
         """Return the problem whose columns bend, if these were chosen; else this one."""
         return self.bent if is_bent and self.bent is not None else self
 
-    def seconds_left(self, share: float = 1.0) -> float | None:
-        """Return a share of the seconds that evolution has; None where there is no limit."""
-        return seconds_until(self.ends.evolution, share)
 
-    def half_of_trees(self) -> float:
-        """Return when half of the time has passed in which trees are finished."""
-        return half_way_to(self.ends.trees)
-
-
-def seconds_until(end: float, share: float = 1.0) -> float | None:
-    """Return a share of the seconds until a time of `time.perf_counter`; None if that is never."""
-    return None if end == math.inf else share * (end - time.perf_counter())
+def seconds_until(end: float, share: float = 1.0) -> float:
+    """Return a share of the seconds until a time of `time.perf_counter`."""
+    return share * (end - time.perf_counter())
 
 
 def half_way_to(end: float) -> float:
     """Return the time of `time.perf_counter` in the middle of now and an end."""
-    now = time.perf_counter()
-    return now + 0.5 * (end - now)
-
-
-def has_seeds(shares: Mapping[str, float]) -> bool:
-    """Return whether some first trees of such shares are optimized."""
-    return not shares.keys().isdisjoint((TAO, WIDTHS))
+    return time.perf_counter() + seconds_until(end, 0.5)
 
 
 def prepare(
@@ -223,19 +230,18 @@ def prepare(
     make = partial(
         _problem_of,
         config=config,
-        evolution=evolution,
-        deadlines=Deadlines.of(config.time_limit, begin),
+        ends=Deadlines.of(config.time_limit, begin),
         is_soft=is_soft,
         class_weight=class_weight,
     )
     problem = make(dataset)
     shapes = evolution.shapes
-    if schema is None and shapes not in (AUTO, None):
+    if not schema.is_table and shapes not in (AUTO, None):
         raise ValueError(
             f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, "
             f"allowed are {AUTO!r} and None."
         )
-    if schema is None or shapes not in (AUTO, QUARTILES):
+    if not schema.is_table or shapes not in (AUTO, QUARTILES):
         return problem
     chooses = is_auto(config.size_penalty) or is_auto(config.term_penalty)
     if shapes == AUTO and not (chooses and config.objective == "squared_error"):
@@ -251,54 +257,29 @@ def prepare(
     return replace(problem, bent=replace(make(rows), has_found_bends=True))
 
 
-def _problem_of(
-    dataset: Dataset,
-    *,
-    config: SearchConfig,
-    evolution: Evolution,
-    deadlines: Deadlines,
-    is_soft: bool,
-    class_weight: Any,
-) -> Problem:
+def _problem_of(dataset: Dataset, *, config: SearchConfig, **fixed: Any) -> Problem:
     """Return what a search is about, by the features that there are."""
-    dataset = _with_objective(dataset, config, is_soft)
-    shares, trees = split_init(evolution.init)
-    for tree in trees:
+    dataset = _with_objective(dataset, config, fixed["is_soft"])
+    evolution = evolution_of(config)
+    for tree in split_init(evolution.init)[1]:
         splits_for(tree, dataset)  # before hyperparameters are chosen
-    is_free = (
-        is_auto(config.term_penalty)
-        and config.max_terms is None
-        and config.max_split_terms is None
-        and config.interaction_cst is None
-        and config.monotonic_cst is None
-        and evolution.hold is None
-        and evolution.variation.algorithm != "nsga2"
-        and has_seeds(shares)
-    )
     models = models_of_leaves(config.leaves, dataset)
-    if models is not None and is_auto(config.leaves):
-        # What holds for splits alone is for constant leaves.
-        bounds = (config.interaction_cst, config.max_terms, config.monotonic_cst)
-        is_bound = any(bound is not None for bound in (evolution.hold, *bounds))
-        models = None if is_bound else models
-    elif models is not None:
-        _refuse_bounds_of_splits(config, evolution)
-    tries_logistic = (
-        is_free
-        and models is None
-        and loss_of_probabilities(dataset.objective, dataset) is not None
-    )
-    return Problem(
-        dataset,
-        config,
-        make_constraints(config, evolution, dataset),
-        ends=deadlines,
-        is_soft=is_soft,
-        class_weight=class_weight,
-        leaf_models=models,
-        tries_logistic=tries_logistic,
-        tries_score=tries_logistic and dataset.schema is not None,
-    )
+    # Models use all features, of one leaf, too: what holds for splits alone is for constant leaves.
+    bounds = {
+        "hold": evolution.hold,
+        "interaction_cst": config.interaction_cst,
+        "max_terms": config.max_terms,
+        "monotonic_cst": config.monotonic_cst,
+    }
+    given = [name for name, bound in bounds.items() if bound is not None]
+    if models is not None and given:
+        if not is_auto(config.leaves):
+            raise ValueError(
+                f"{given[0]} does not go with leaves={config.leaves!r} of counts: allowed is None."
+            )
+        models = None
+    constraints = make_constraints(config, evolution, dataset)
+    return Problem(dataset, config, constraints, leaf_models=models, **fixed)
 
 
 def _with_objective(dataset: Dataset, config: SearchConfig, is_soft: bool) -> Dataset:
@@ -317,26 +298,13 @@ def _with_objective(dataset: Dataset, config: SearchConfig, is_soft: bool) -> Da
         max_terms=config.max_terms,
         constraint=check_monotonic_cst(
             config.monotonic_cst,
-            dataset.schema or Schema.of_features(dataset.feature_names),
+            dataset.schema,
             dataset.n_classes,
         ),
     )
     if isinstance(objective, ProbabilityScore):
         objective = replace(objective, is_soft=is_soft)
     return dataset if objective is None else dataset.evolved_for(objective)
-
-
-def _refuse_bounds_of_splits(config: SearchConfig, evolution: Evolution) -> None:
-    """Refuse what holds for splits alone where all leaves have models, which use all features."""
-    if evolution.hold is not None:
-        raise ValueError(
-            "hold: allowed is None where leaves are log-linear; one leaf may be best."
-        )
-    if config.interaction_cst is not None:
-        raise ValueError(
-            f"interaction_cst={config.interaction_cst!r} does not go with "
-            f"leaves={config.leaves!r} of counts: allowed is None."
-        )
 
 
 def start_of(evolution: Evolution, dataset: Dataset) -> ObliqueTree | None:
@@ -379,16 +347,9 @@ def _held(
     if hold is None:
         return []
     n_features = dataset.X.shape[1]
-    if start is None:
-        if not isinstance(hold, Mapping) or list(hold) != [0] or hold[0] is None:
-            raise ValueError(
-                f"hold={hold!r} without start: allowed are columns of the node 0."
-            )
-        start = ObliqueTree(
-            weights=np.zeros((3, n_features)),
-            thresholds=np.zeros(3),
-            subtree_size=np.array([3, 1, 1], dtype=np.int32),
-            values=np.zeros((3, 1)),
+    if start is None or isinstance(hold, Mapping):
+        raise ValueError(
+            f"hold={hold!r}: allowed is a list of numbers of splits, of a start that is given."
         )
     held = Held.of(start, hold, dataset)
     top = make_individual(dataset, *held.scaled.splits)

@@ -28,12 +28,12 @@ from evotree._jit import kernel
 from evotree.dataset import Dataset, fold_count, make_folds, split_folds
 from evotree.engine.bends import bends_of
 from evotree.fitness.probabilities import LEAST
-from evotree.leaf_models import HALF, LEAST_SHARE, ScoreModels, class_probabilities
+from evotree.leaf_models import ScoreModels
 from evotree.operators.initialization.logistic import SoftTree, tree_of_model
 from evotree.operators.structure.rounding import round_models
 from evotree.rng import as_generator, make_streams
 from evotree.schema import TRUTH, Bend, NumericColumn, Schema
-from evotree.tree import ObliqueTree, SoftSides
+from evotree.tree import ObliqueTree
 
 OCTILES = tuple(k / 8 for k in range(1, 8))
 """Quantiles of the rows at which hinges have their knots."""
@@ -43,6 +43,12 @@ PENALTIES = tuple(np.geomspace(1.0, 0.01, 11)[1:].tolist())
 
 MOST_ROWS = 20_000
 """A score is fitted to no more rows than this, divided by the number of scores."""
+
+HALF = 0.5
+"""The weight of a tree, and of a score, in their sum."""
+
+LEAST_SHARE = 1e-3
+"""No share of a class counts as less in the points of a leaf."""
 
 _SEED = 5
 _HELD_OUT_ROWS, _MAX_FOLDS = 600, 5
@@ -77,13 +83,10 @@ class Score(NamedTuple):
         scores = columns_of(raw, self.features, self.bends) @ self.coefficients.T
         return with_first_class(scores + self.intercepts)
 
-    def joined(
-        self, tree: ObliqueTree, sides: SoftSides | None, raw: np.ndarray
-    ) -> np.ndarray:
-        """Return the probabilities of the sum of this and a tree, both halved."""
-        shares = class_probabilities(tree, sides, raw)
-        logs = np.log(np.maximum(shares, LEAST_SHARE))
-        return softmax(HALF * (self.log_odds(raw) + logs), axis=1)
+    def joined(self, tree: ObliqueTree, raw: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the sum of this and a tree over raw features, both halved."""
+        points = points_of(tree)[tree.apply(raw)]
+        return softmax(HALF * self.log_odds(raw) + points, axis=1)
 
 
 def with_first_class(scores: np.ndarray) -> np.ndarray:
@@ -349,7 +352,7 @@ class Widened(NamedTuple):
         """Return a tree over raw features as one over the wider ones."""
         weights = np.zeros((len(tree), self.rows.raw.shape[1]))
         weights[:, self.old] = tree.weights
-        return tree.replaced(weights=weights, spread=self.rows.raw_spread)
+        return tree.replaced(weights=weights, spread=self.rows.spread * self.rows.scale)
 
     def on_score(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree over the wider features that stands on the score, both halved."""
@@ -399,6 +402,6 @@ def one_leaf(rows: Dataset) -> ObliqueTree:
             thresholds=np.zeros(1),
             subtree_size=np.ones(1, dtype=np.int32),
             values=np.zeros((1, rows.n_classes or 1)),
-            spread=rows.raw_spread,
+            spread=rows.spread * rows.scale,
         )
     )

@@ -54,7 +54,7 @@ from evotree.engine.populations import (
     trees_of,
     with_noise,
 )
-from evotree.engine.problem import Problem, half_way_to, prepare
+from evotree.engine.problem import Problem, half_way_to, prepare, seconds_until
 from evotree.engine.state import (
     CheckpointWriter,
     Continuation,
@@ -362,7 +362,7 @@ class Search:
         toolbox_of = partial(
             self.toolbox, start, rows, seeds=seeds, begins=islands is None
         )
-        end_of_moves = problem.half_of_trees()  # then trees are finished
+        end_of_moves = half_way_to(problem.ends.trees)  # then trees are finished
         if evolution.islands.n > 1:
             toolboxes = [
                 toolbox_of(seed=seed)
@@ -488,7 +488,8 @@ class RowSearch(Search):
         )
         if not start.verdict.trees or WIDTHS not in problem.shares:
             return Seeds((), front_only)
-        best, made = trees_of(problem, rows, [penalties], problem.seconds_left(0.5))
+        left = seconds_until(problem.ends.evolution, 0.5)
+        best, made = trees_of(problem, rows, [penalties], left)
         trees = [
             repair(make_individual(rows, *tree.splits), rows, problem.constraints)
             for tree in (*best[0], *made, *start.verdict.trees)

@@ -28,10 +28,8 @@ from evotree.dataset import Dataset
 from evotree.engine.choice import Candidate, Choice
 from evotree.engine.config import (
     Checkpoint,
-    SearchConfig,
-    checkpoint_of,
 )
-from evotree.engine.evolution import Run, logbook_of, plain_logbook
+from evotree.engine.evolution import Run, keys_of, logbook_of, plain_logbook
 from evotree.engine.finish import Result
 from evotree.engine.problem import Penalties, Problem
 from evotree.files import PathLike, check_writable, write_whole
@@ -284,11 +282,10 @@ class RunLoader:
         made = {name: [self.individual(one) for one in data[name]] for name in groups}
         run = Run(made["population"])
         run.hall_of_fame = tools.HallOfFame(data["hall_of_fame_size"])
-        run.hall_of_fame.items[:] = made["hall_of_fame"]
-        run.hall_of_fame.keys[:] = [
-            one.fitness for one in reversed(run.hall_of_fame.items)
-        ]
-        run.pareto_front.restore(made["pareto_front"])
+        for name in ("hall_of_fame", "pareto_front"):
+            archive = getattr(run, name)
+            archive.items[:] = made[name]
+            archive.keys[:] = keys_of(made[name])
         run.best_trees = dict(
             zip(data["best_trees"], made["best_trees_of"], strict=True)
         )
@@ -371,19 +368,6 @@ def continuation(result: Result) -> Continuation:
         result.rows.fingerprint,
         result.run.parts,
     )
-
-
-def seed_to_continue(
-    config: SearchConfig, continues: Continuation | None
-) -> int | None:
-    """Return the seed of the run that a search is to continue, if any."""
-    checkpoint = checkpoint_of(config)
-    if checkpoint is not None:
-        check_writable(checkpoint.path)
-        if checkpoint.resume:
-            # Without one it is no run of a search, which is refused where the choice is read.
-            return read_settings(checkpoint.path).get("seed")
-    return None if continues is None else continues.choice.seed
 
 
 def warn_of_a_fresh_start(continues: Continuation, problem: Problem) -> None:

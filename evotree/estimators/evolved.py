@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
@@ -27,11 +27,11 @@ from evotree.engine.config import (
     is_auto,
     plain_config,
 )
-from evotree.engine.evolution import Run, logbook_of, plain_logbook
+from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish_run
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
 from evotree.engine.search import RowSearch
-from evotree.engine.state import Continuation, continuation
+from evotree.engine.state import continuation
 from evotree.estimators import base
 from evotree.estimators.editing import Editor, refit
 from evotree.estimators.rows import CLASS_WEIGHT, Beside
@@ -40,7 +40,6 @@ from evotree.fitness.base import FeatureCosts, check_costs
 from evotree.fitness.objectives import ExpectedCost
 from evotree.fitted import Fitted
 from evotree.front import CHOSEN, select
-from evotree.log import Progress
 from evotree.operators.losses import quality_on
 from evotree.parallel import one_blas_thread
 from evotree.rng import seed_from
@@ -48,8 +47,6 @@ from evotree.schema import NumericColumn, Schema
 from evotree.tables.columns import positions_of
 from evotree.tables.frames import read_labels
 from evotree.tree import ObliqueTree
-
-_Kind = TypeVar("_Kind", bound=type)
 
 _SHAPE = """max_depth : int, at least 1, or None, default=None
         Greatest depth of a tree; None for any.
@@ -229,29 +226,21 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 f"{kinds[dataset.n_classes == 0]}: {cls.__name__} takes those over {n_features} "
                 f"features, for {kinds[is_regressor]}."
             )
-        if dataset.schema is None:
-            names = dataset.feature_names
+        if not dataset.schema.is_table:
             means = np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
-            columns = map(NumericColumn, names, means.tolist())
+            columns = map(NumericColumn, dataset.feature_names, means.tolist())
             dataset = replace(dataset, schema=Schema(tuple(columns)))
         estimator.n_features_in_ = n_features
         if dataset.feature_names != tuple(f"x{j}" for j in range(n_features)):
             # The rows were a table.
             estimator.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
-        penalties = Penalties(
-            *(
-                0.0 if is_auto(penalty) else float(penalty)
-                for penalty in (estimator.size_penalty, estimator.term_penalty)
-            )
-        )
+        given = (estimator.size_penalty, estimator.term_penalty)
+        penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
         config = plain_config(estimator)
+        constraints = make_constraints(config, evolution_of(config), dataset)
         estimator._keep(
             finish_run(
-                Problem(
-                    dataset,
-                    config,
-                    make_constraints(config, evolution_of(config), dataset),
-                ),
+                Problem(dataset, config, constraints),
                 run,
                 dataset,
                 Choice(seed_from(estimator.random_state), penalties),
@@ -310,13 +299,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         task = "classification" if is_classifier(self) else "regression"
         beside = Beside(sample_weight, sensitive, groups, cv, exposure)
         with self._unchanged_on_failure(), one_blas_thread(), compiling_beside(task):
-            result = self._search(
-                X,
-                y,
-                beside,
-                begin,
-                continues=getattr(self, "_last", None) if self.warm_start else None,
-            )
+            dataset = self._make_dataset(X, y, beside, evolution_of(self).scaling)
+            continues = getattr(self, "_last", None) if self.warm_start else None
+            result = RowSearch(self._problem(dataset, begin)).result(continues)
             self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
@@ -325,22 +310,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         schema = super()._fit_schema(table, weight)
         shapes = evolution_of(self).shapes
         return schema.with_shapes(shapes) if isinstance(shapes, Mapping) else schema
-
-    def _search(
-        self,
-        X: Any,
-        y: Any,
-        beside: Beside,
-        begin: float,
-        continues: Continuation | None = None,
-        seed: int | None = None,
-        progress: Progress | None = None,
-    ) -> Result:
-        """Evolve a tree for rows in memory."""
-        scaling = evolution_of(self).scaling
-        dataset = self._make_dataset(X, y, beside, scaling)
-        problem = self._problem(dataset, begin)
-        return RowSearch(problem, progress).result(continues, seed)
 
     def _problem(self, dataset: Dataset, begin: float | None = None) -> Problem:
         """Return what a search for rows that this estimator has read is about."""
@@ -466,12 +435,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         if rule == CHOSEN:
             chosen: Any = self._chosen
         else:
-            held_out = None if X is None else self._held_out(X, y)
-            if held_out is not None:
-                beside = Beside(groups=groups, exposure=exposure)
+            held_out = None
+            if X is not None:
                 self.fitted_.check_beside("select_tree", exposure)
-                extras, _ = beside.columns(X, held_out.X, held_out.y)
-                held_out = held_out.with_extras(extras)
+                rows = self._held_out(X, y)
+                beside = Beside(groups=groups, exposure=exposure)
+                held_out = rows.with_extras(beside.columns(X, rows.X, rows.y)[0])
             chosen = select(
                 self.pareto_front_,
                 rule,
@@ -492,8 +461,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     def edit(
         self,
-        X: Any = None,
-        y: Any = None,
+        X: Any,
+        y: Any,
         sample_weight: Any = None,
         sensitive: Any = None,
         *,
@@ -538,22 +507,15 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
         check_is_fitted(self)
-        is_tree = isinstance(tree, ObliqueTree)
-        # The tree is no member of the front, if it was edited, and on workers there is no front.
-        if tree is None or (is_tree and tree == self.tree_):
+        if tree is None:
             return self
-        front = self.pareto_front_
-        n = len(front)
-        at = front.index(tree) if is_tree and tree in front else tree
-        if (
-            isinstance(at, bool)
-            or not isinstance(at, int | np.integer)
-            or not -n <= at < n
-        ):
-            shown = type(tree).__name__ if is_tree else repr(tree)
+        front, at = self.pareto_front_, tree
+        if isinstance(tree, ObliqueTree) and tree in front:
+            at = front.index(tree)
+        if not isinstance(at, int | np.integer) or not -len(front) <= at < len(front):
             raise ValueError(
-                f"tree={shown}: allowed are None, tree_, positions in pareto_front_, "
-                f"0 to {n - 1}, and its members."
+                f"tree={tree!r}: allowed are None, positions in pareto_front_, 0 to "
+                f"{len(front) - 1}, and its members."
             )
         other = copy(self)
         other.fitted_ = front.models[at]
@@ -584,25 +546,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         groups = {name: values[name] for name in GROUPS}
         if self.evolution is None:
             groups["evolution"] = Evolution()
-        elif not isinstance(self.evolution, Evolution):  # `fit` refuses it
-            del groups["evolution"]
         return with_nested(groups) | values
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
         return self._clone_sharing("callbacks")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what files keep; skops knows lists, but not those of DEAP's kind."""
-        state: dict[str, Any] = super().__getstate__()
-        if "history_" in state:
-            state = {**state, "history_": plain_logbook(state["history_"])}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if isinstance(state.get("history_"), Mapping):
-            state = {**state, "history_": logbook_of(state["history_"])}
-        super().__setstate__(state)
 
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)

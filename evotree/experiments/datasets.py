@@ -9,29 +9,13 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn import datasets
 
-from evotree.tables.readers import ENDINGS, TARGET, WEIGHT, read_table
+from evotree.tables.readers import ENDINGS, TARGET, read_table
 
-# Numbers of leading rows that form the training part, for data sets with an official split.
-OFFICIAL_TRAIN_ROWS = MappingProxyType(
-    {
-        "satimage": 4435,
-        "dna": 2000,
-        "usps": 7291,
-        "pendigits": 7494,
-        "letter": 15000,
-        "shuttle": 43500,
-        "mnist": 60000,
-        "ijcnn1": 49990,
-        "cod-rna": 59535,
-        "optdigits": 3823,
-    }
-)
 BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")  # with scikit-learn
 _BUNDLED = "sklearn:"
 
@@ -40,14 +24,11 @@ _BUNDLED = "sklearn:"
 class LoadedData:
     """A data set as loaded, and where it is from, as a paper says it."""
 
-    # Categories are object columns of strings, missing values NaN; the target has none. The leading
-    # `n_train` rows are the official training part, if there is one.
+    # Categories are object columns of strings, missing values NaN; the target has none.
 
-    name: str
     X: pd.DataFrame
     y: NDArray
-    n_train: int | None
-    source: str = ""
+    source: str
 
 
 def load(
@@ -72,47 +53,32 @@ def load(
     >>> load("sklearn:iris").X.shape
     (150, 4)
     """
-    place = name
     if name.startswith(_BUNDLED):
-        X, y, source = _load_bundled(name.removeprefix(_BUNDLED))
-    else:
-        path = _find(name, data_home)
-        place = str(path)
-        X, y, source = _read_file(path, target)
-    if X.shape[1] == 0:
-        raise ValueError(f"{place}: there must be at least one feature")
-    if n_missing := int(pd.isna(y).sum()):
+        return _load_bundled(name.removeprefix(_BUNDLED))
+    data = _read_file(_find(name, data_home), target)
+    if data.X.shape[1] == 0:
+        raise ValueError(f"{name}: there must be at least one feature")
+    if n_missing := int(pd.isna(data.y).sum()):
         raise ValueError(
-            f"{place}: the target is missing in {n_missing} of {len(y)} rows"
+            f"{name}: the target is missing in {n_missing} of {len(data.y)} rows"
         )
-    n_train = OFFICIAL_TRAIN_ROWS.get(name)
-    if n_train is not None and n_train >= len(y):
-        raise ValueError(
-            f"{place}: it has {len(y)} rows, of which {n_train} are the official training part"
-        )
-    return LoadedData(name=name, X=X, y=y, n_train=n_train, source=source)
+    return data
 
 
-def _load_bundled(name: str) -> tuple[pd.DataFrame, NDArray, str]:
-    """Return features, target and source of a data set that comes with scikit-learn."""
+def _load_bundled(name: str) -> LoadedData:
+    """Return a data set that comes with scikit-learn."""
     if name not in BUNDLED:
         raise ValueError(
             f"scikit-learn has no bundled data set {name!r}; there are {', '.join(BUNDLED)}"
         )
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
-    return X, y.to_numpy(), f"scikit-learn's load_{name}"
+    return LoadedData(X, y.to_numpy(), f"scikit-learn's load_{name}")
 
 
-def _read_file(
-    path: Path, target: str | None = None
-) -> tuple[pd.DataFrame, NDArray, str]:
-    """Return features, target and source of a data set in a file."""
+def _read_file(path: Path, target: str | None) -> LoadedData:
+    """Return a data set in a file."""
     # Only an empty cell is missing: "NA" may well be a category.
     table = read_table(path, na_values=[""])
-    if WEIGHT in table:
-        raise ValueError(
-            f"{path}: its rows have weights, which experiments do not know"
-        )
     named = {str(column).lower(): column for column in table}
     target = target or named.get(TARGET)
     if target is None and path.name.endswith((".arff", ".arff.gz")):
@@ -123,8 +89,11 @@ def _read_file(
             f"protocol names; it has {', '.join(map(str, table))[:300]}"
         )
     checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-    source = f"{path.name}, SHA-256 {checksum}"
-    return table.drop(columns=target), table[target].to_numpy(), source
+    return LoadedData(
+        table.drop(columns=target),
+        table[target].to_numpy(),
+        f"{path.name}, SHA-256 {checksum}",
+    )
 
 
 def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
@@ -137,16 +106,13 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
         raise ValueError(
             f"data_home must be the folder of the data set {name!r}, which is not {_BUNDLED}..."
         )
-    folder = Path(data_home)
-    files = [name + ending for ending in ENDINGS]
-    if name.endswith(ENDINGS):
-        files = [name]
-    present = sorted(
-        path.name for path in folder.iterdir() if path.name.endswith(ENDINGS)
-    )
-    if found := [file for file in files if file in present]:
-        return folder / found[0]
+    files = [name] if name.endswith(ENDINGS) else [name + end for end in ENDINGS]
+    for file in files:
+        if (path := Path(data_home, file)).is_file():
+            return path
+    names = sorted(one.name for one in Path(data_home).iterdir())
+    present = [one for one in names if one.endswith(ENDINGS)]
     raise FileNotFoundError(
-        f"data set {name!r} is not in {str(folder)!r}: looked for {', '.join(files)}; there are "
+        f"data set {name!r} is not in {str(data_home)!r}: looked for {', '.join(files)}; there are "
         f"{', '.join(present) or 'no data sets'}; {_BUNDLED}... comes with scikit-learn"
     )

@@ -15,29 +15,20 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import packages_distributions, version
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
-from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import has_fit_parameter
 from tqdm import tqdm
 
 from evotree._version import __version__
-from evotree.experiments.experiment import (
-    Experiment,
-    describe_method,
-    parts_of,
-    tree_sizes,
-)
-from evotree.experiments.problems import make_problem
+from evotree.experiments.experiment import Experiment, describe_method, tree_sizes
 from evotree.experiments.protocols import Parts, Task
 from evotree.experiments.runner import CRASHED, TIMEOUT, outcomes_of
 from evotree.experiments.store import Store, checksum, read_runs
@@ -104,9 +95,10 @@ def compile_for(method: BaseEstimator) -> None:
     if hasattr(method, "cv") and hasattr(method, "estimator"):
         method = method.estimator
     limits = _parameters(method, "max_generations").items()
-    for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
+    X, y = load_iris(return_X_y=True)
+    for labels in (y, np.where(X[:, 0] < 5.0, 3, y)):
         quick = {key: min(20, value) for key, value in limits}
-        seed_method(method, 0).set_params(**quick).fit(X, y)
+        seed_method(method, 0).set_params(**quick).fit(X, labels)
     _compiled.add(key)
 
 
@@ -126,7 +118,7 @@ def do_fit(
             compile_for(experiment.methods[task.method])
         memory = PeakMemory()
         begin = time.perf_counter()
-        fit_to(method, parts)
+        method.fit(parts.X_train, parts.y_train)
         seconds = time.perf_counter() - begin
         row: dict[str, Any] = {"peak_memory_mb": memory.megabytes(), "seconds": seconds}
         begin = time.perf_counter()
@@ -140,22 +132,6 @@ def do_fit(
     return row, experiment.curve(method) if experiment.curve else None
 
 
-def fit_to(method: BaseEstimator, parts: Parts) -> None:
-    """Fit a method to some rows; scikit-learn's routing tells all parts of it which have groups."""
-    if parts.groups is None:
-        method.fit(parts.X_train, parts.y_train)
-        return
-    with config_context(enable_metadata_routing=True):
-        for part in parts_of(method):
-            if has_fit_parameter(part, "groups"):
-                part.set_fit_request(groups=True)
-        try:
-            takers = get_routing_for_object(method).consumes("fit", ["groups"])
-        except NotImplementedError:  # as of some ensembles of scikit-learn
-            takers = set()
-        method.fit(parts.X_train, parts.y_train, **dict.fromkeys(takers, parts.groups))
-
-
 def _scores(
     experiment: Experiment, method: BaseEstimator, parts: Parts, task: Task
 ) -> dict[str, float]:
@@ -164,17 +140,13 @@ def _scores(
     One that cannot be computed is NaN, and said; the fit is lost where none can be.
     """
     scorers = {
-        metric: get_scorer(metric.removeprefix("train_"))
-        for metric in experiment.metrics
+        name: get_scorer(name.removeprefix("train_")) for name in experiment.metrics
     }
     scores, errors = {}, []
-    for name, scorer in (scorers | dict(experiment.scorers)).items():
-        is_training = name in scorers and name.startswith("train_")
-        rows = (
-            (parts.X_train, parts.y_train)
-            if is_training
-            else (parts.X_test, parts.y_test)
-        )
+    for name, scorer in {**scorers, **experiment.scorers}.items():
+        rows = parts.X_test, parts.y_test
+        if name in scorers and name.startswith("train_"):
+            rows = parts.X_train, parts.y_train
         try:
             scores[name] = float(scorer(method, *rows))
         except Exception as error:
@@ -193,7 +165,6 @@ def run_experiment(
     *,
     jobs: int = 1,
     time_limit: float | None = None,
-    max_seconds: float | None = None,
     retry: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """Do the fits of an experiment that have no row yet, and keep their rows as they finish.
@@ -214,8 +185,6 @@ def run_experiment(
     time_limit : float, optional
         Seconds that a fit may take; one that takes longer is killed with its process, and recorded
         as ``"timeout"``.
-    max_seconds : float, optional
-        No fit is begun after so many seconds.
     retry : tuple of str, default=()
         Fits that ended so, of `runner.STATUSES`, are done again.
 
@@ -224,30 +193,24 @@ def run_experiment(
     DataFrame
         All rows, also the earlier ones. A fit that failed has its traceback in ``error``.
     """
-    end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     planned = experiment.tasks()
-    protocol = experiment.protocol
-    names = dict.fromkeys(task.dataset for task in planned)
-    definition = experiment.definition() | {
-        "data": {name: protocol.check(name, data_home) for name in names},
-        "sources": {name: protocol.source(name, data_home) for name in names},
+    facts = {
+        name: experiment.protocol.facts(name, data_home)
+        for name in dict.fromkeys(task.dataset for task in planned)
     }
+    definition = experiment.definition() | {"data": facts}
     store = Store(out, experiment.columns(), definition)
     ended = store.done()
     missing = [task for task in planned if ended.get(task) in (None, *retry)]
-    if missing:  # else no fit runs on this machine
-        processes = f"{jobs} {'process' if jobs == 1 else 'processes'}"
-        definition["machines"] = [f"{machine()}; {processes}, one thread a fit"]
-        store = Store(out, experiment.columns(), definition)
     versions = json.dumps(_versions(experiment.methods.values()))
+    commit = revision()
     settings = {name: checksum(text) for name, text in definition["methods"].items()}
-    begun = takewhile(lambda _: time.monotonic() < end, missing)
     bar = tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=None)
     with log_to_file(out / LOG_FILE), bar:
         log.info("%s: %d of %d fits to do", experiment.name, len(missing), len(planned))
         outcomes = outcomes_of(
             partial(do_fit, replace(experiment, plan=()), data_home),
-            begun,
+            missing,
             jobs,
             time_limit=time_limit,
         )
@@ -260,7 +223,7 @@ def run_experiment(
                     "error": error,
                     "settings": settings[task.method],
                     "versions": versions,
-                    "revision": revision(),
+                    "revision": commit,
                     "finished": datetime.now(UTC).isoformat(timespec="seconds"),
                 }
                 store.add(row, curve)
@@ -271,20 +234,22 @@ def run_experiment(
 
 
 def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:
-    """Return the versions of Python, of our packages and of those that methods come from."""
-    parts = [part for method in methods for part in parts_of(method)]
-    modules = {type(part).__module__.partition(".")[0] for part in parts} - {"evotree"}
+    """Return the machine, and the versions of Python, of us and of all that methods are of."""
+    modules = {
+        type(part).__module__.partition(".")[0]
+        for method in methods
+        for part in (method, *method.get_params().values())
+    }
     packages_of = packages_distributions()
     others = {name for module in modules for name in packages_of.get(module, ())}
-    versions = {name: version(name) for name in (*PACKAGES, *sorted(others))}
     return {
+        **{name: version(name) for name in sorted({*PACKAGES, *others})},
         "python": platform.python_version(),
         "evotree": __version__,
-        **versions,
+        "machine": machine(),
     }
 
 
-@cache
 def revision() -> str:
     """Return the commit of the folder that we are in, with a ``+`` where files differ from it."""
     # Neither the index nor a hook of the folder is touched.

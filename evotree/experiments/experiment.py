@@ -2,36 +2,28 @@
 
 A method in a file is a table. It has an ``estimator``, the import path of a class such as
 ``"sklearn.tree.DecisionTreeClassifier"``, a ``preset``, the name of a published algorithm, or
-``steps``, the tables of a pipeline; all else are parameters. A parameter may itself be such a
-table; ``steps`` and ``estimators`` are lists of them: pairs of a name and an estimator, as
-pipelines, votes and stacks take them. The table ``of`` is what a search or an ensemble is made of,
-its parameter ``estimator``. In the space of a search, ``{distribution = "loguniform", a = 0.01,
-b = 10}`` is a distribution of `scipy.stats`. What is wrong is a ValueError that begins with its
-place.
+``steps``, the tables of a pipeline; all else are parameters, also those inside others, such as
+``evolution__population_size``. The table ``of`` is what a search or an ensemble is made of, its
+parameter ``estimator``. What is wrong is a ValueError that begins with its place.
 """
 
 import importlib
-import inspect
-import pickle
 import re
 import reprlib
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from difflib import get_close_matches
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from scipy.stats.distributions import rv_frozen
-from sklearn import model_selection
-from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import make_pipeline
 
 from evotree.configuration import check_parameters
 from evotree.engine.evolution import to_frame
@@ -45,15 +37,10 @@ if TYPE_CHECKING:
 
 # Measures of a fitted tree, missing for other models.
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
-MAX_CHECKED = 200  # settings of a search that are tried before it runs
 _IN_PYTHON_ALONE = {"scorers", "plan", "measures", "curve"}
 _Made = TypeVar("_Made", bound="DataclassInstance")
-# Parameters that are groups of parameters: a table changes some of theirs.
-_GROUPS = frozenset({"evolution", "regularization"})
-_PAIRS = frozenset(
-    {"steps", "estimators", "transformer_list"}
-)  # of names and estimators
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
+_LONGEST_CODE = 10_000  # characters of a method as a report shows it
 
 
 def learning_curve(model: Any) -> pd.DataFrame | None:
@@ -67,12 +54,6 @@ def innermost(model: Any) -> Any:
     if hasattr(model, "best_estimator_"):
         return innermost(model.best_estimator_)
     return innermost(model.steps[-1][1]) if hasattr(model, "steps") else model
-
-
-def parts_of(method: BaseEstimator) -> list[BaseEstimator]:
-    """Return an estimator and all those among its parameters, at any depth."""
-    inside = method.get_params().values()
-    return [method, *(part for part in inside if isinstance(part, BaseEstimator))]
 
 
 def tree_sizes(model: Any) -> dict[str, int]:
@@ -108,15 +89,16 @@ def _sizes_of_tree(tree: Any) -> dict[str, int]:
 def _check_list(name: str, value: Any, kind: type) -> None:
     """Raise a ValueError for what is not a list, or the keys of a table, of distinct items."""
     is_list = isinstance(value, Sequence | Mapping) and not isinstance(value, str)
-    if not is_list or not value:
+    # Truth values are integers to Python.
+    if (
+        not is_list
+        or not value
+        or not all(type(one) is kind for one in value)
+        or len(set(value)) < len(value)
+    ):
         raise ValueError(
-            f"{name}={abbreviate(value)}: at least one is needed, in a list."
-        )
-    are_right = all(isinstance(k, kind) and not isinstance(k, bool) for k in value)
-    if not are_right or len(set(value)) < len(value):
-        raise ValueError(
-            f"{name}={abbreviate(list(value))}: allowed are "
-            f"{'integers' if kind is int else 'strings'}, each once."
+            f"{name}={abbreviate(value)}: allowed is a list of "
+            f"{'integers' if kind is int else 'strings'}, at least one, each once."
         )
 
 
@@ -181,34 +163,27 @@ class Experiment:
             raise ValueError(
                 f"seeds={abbreviate(self.seeds)}: allowed are 0 to 2**32 - 1."
             )
-        names = [f"{of}{name}" for of in ("", "train_") for name in get_scorer_names()]
-        if unknown := [name for name in self.metrics if name not in names]:
-            near = get_close_matches(unknown[0], names, cutoff=0.5)
-            raise ValueError(
-                f"metrics={abbreviate(self.metrics)}: {unknown[0]!r} is none of scikit-learn's "
-                "scorers, with or without 'train_' before it. Near are "
-                f"{', '.join(near) or 'none'}."
-            )
+        for name in self.metrics:
+            if name.removeprefix("train_") not in get_scorer_names():
+                raise ValueError(
+                    f"metrics={abbreviate(self.metrics)}: {name!r} is none of scikit-learn's "
+                    "scorers, as sklearn.metrics.get_scorer_names lists them, with or without "
+                    "'train_' before it."
+                )
         for task in self.plan or ():
             if task.dataset not in self.datasets or task.method not in self.methods:
                 raise ValueError(
                     f"plan has {task}: it has no such data set or no such method."
                 )
         for name, method in self.methods.items():
-            is_estimator = hasattr(method, "get_params") and hasattr(
-                method, "__sklearn_tags__"
+            is_estimator = hasattr(method, "get_params") and (
+                hasattr(method, "__sklearn_tags__")
             )
             if not is_estimator or not (is_classifier(method) or is_regressor(method)):
                 raise ValueError(
                     f"methods[{abbreviate(name)}]={abbreviate(method)}: allowed are "
                     "classifiers and regressors of scikit-learn's interface."
                 )
-            try:
-                pickle.dumps(method)
-            except Exception as error:
-                raise ValueError(
-                    f"methods[{name!r}]={method!r} cannot be sent to a worker: {error}"
-                ) from error
 
     def tasks(self) -> list[Task]:
         """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
@@ -227,10 +202,7 @@ class Experiment:
             # Lists may grow: what is only shown is not compared.
             "shown": [
                 f"Protocol: {self.protocol}.",
-                *(
-                    f"{name}: `{as_code(method)}`"
-                    for name, method in self.methods.items()
-                ),
+                *(f"{name}: `{as_code(m)}`" for name, m in self.methods.items()),
             ],
             "metrics": dict.fromkeys(self.metrics, True),
             "datasets": list(self.datasets),
@@ -262,42 +234,25 @@ def describe_method(method: BaseEstimator) -> dict[str, str]:
     is_public = getattr(sys.modules[package], kind.__name__, None) is kind
     return {
         "estimator": f"{package if is_public else kind.__module__}.{kind.__qualname__}",
-        # The text of a distribution is its address alone; addresses differ between processes.
-        **{
-            name: as_code(value)
-            if "_frozen object at 0x" in repr(value)
-            else _ADDRESS.sub("", repr(value))
-            for name, value in sorted(method.get_params().items())
-        },
+        **{name: _text(value) for name, value in sorted(method.get_params().items())},
     }
 
 
-def as_code(value: Any) -> str:
-    """Return a value as code on one line, whole; an estimator with what is not its default."""
+def _text(value: Any) -> str:
+    """Return a value as a text that is the same in all processes, unlike addresses."""
+    if isinstance(value, rv_frozen):  # its own text is its address alone
+        return f"{value.dist.name}{(value.args, value.kwds)}"
     if isinstance(value, dict):
-        pairs = [f"{as_code(key)}: {as_code(item)}" for key, item in value.items()]
-        return f"{{{', '.join(pairs)}}}"
+        items = [f"{_text(key)}: {_text(item)}" for key, item in value.items()]
+        return f"{{{', '.join(items)}}}"
     if type(value) is list:
-        return f"[{', '.join(map(as_code, value))}]"
-    if type(value) is tuple:
-        return f"({', '.join(map(as_code, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, rv_frozen):
-        return _call(value.dist.name, value.kwds, *value.args)
-    if isinstance(value, BaseEstimator):
-        defaults = inspect.signature(type(value)).parameters
-        changed = {
-            name: item
-            for name, item in value.get_params(deep=False).items()
-            if name not in defaults or as_code(item) != as_code(defaults[name].default)
-        }
-        return _call(type(value).__name__, changed)
-    return _ADDRESS.sub("", " ".join(repr(value).split()))
+        return f"[{', '.join(map(_text, value))}]"
+    return _ADDRESS.sub("", repr(value))
 
 
-def _call(name: str, named: Mapping[str, Any], *values: Any) -> str:
-    """Return a call as code."""
-    parts = [f"{key}={as_code(item)}" for key, item in named.items()]
-    return f"{name}({', '.join([*map(as_code, values), *parts])})"
+def as_code(method: BaseEstimator) -> str:
+    """Return an estimator as code on one line, with what is not its default."""
+    return " ".join(_ADDRESS.sub("", method.__repr__(_LONGEST_CODE)).split())
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -310,9 +265,8 @@ def read_experiment(path: Path) -> Experiment:
     """
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8"))
-        content["protocol"] = _made_of(
-            Protocol, content.get("protocol", {}), "[protocol]"
-        )
+        protocol = content.get("protocol", {})
+        content["protocol"] = _made_of(Protocol, protocol, "[protocol]")
         methods = content.get("methods")
         if isinstance(methods, dict):
             content["methods"] = {
@@ -347,122 +301,47 @@ def abbreviate(value: Any) -> str:
 
 def make_method(table: Any, path: str) -> BaseEstimator:
     """Make an estimator from its table; its parameters are checked as a fit would do it."""
-    if not _is_estimator(table):
+    if not isinstance(table, dict) or not {"estimator", "preset", "steps"} & {*table}:
         raise ValueError(
             f"[{path}] needs an 'estimator', a 'preset' or 'steps'; it is "
             f"{abbreviate(table)}."
         )
-    parameters = {
-        name: (_named_methods if name in _PAIRS else _value)(value, f"{path}.{name}")
-        for name, value in table.items()
-    }
-    for name in _GROUPS & parameters.keys():
-        if isinstance(parameters[name], dict):
-            group = parameters.pop(name)
-            parameters |= {f"{name}__{key}": value for key, value in group.items()}
+    parameters = dict(table)
+    kind = parameters.pop("estimator", None)
+    if "of" in parameters:
+        parameters["estimator"] = make_method(parameters.pop("of"), f"{path}.of")
     try:
-        method = _construct(parameters)
-        _check_parameters(method)
-        for setting in _first_settings(method):
-            changed = clone(method.estimator).set_params(**clone(setting, safe=False))
-            for part in parts_of(changed):
-                _check_parameters(part)
+        if "steps" in parameters:
+            steps = enumerate(parameters.pop("steps"))
+            parts = [make_method(step, f"{path}.steps[{i}]") for i, step in steps]
+            method: Any = make_pipeline(*parts).set_params(**parameters)
+        elif "preset" in parameters:
+            method = _of_preset(**parameters)
+        else:
+            # What a class does not take itself belongs to what is inside it.
+            inner = {k: parameters.pop(k) for k in [*parameters] if "__" in k}
+            method = _estimator_class(kind)(**parameters).set_params(**inner)
+        # As a fit would, where the class of the method tells what is allowed.
+        if type(method).__module__.split(".")[0] == "evotree":
+            check_parameters(method)
+        elif hasattr(method, "_validate_params"):
+            method._validate_params()
     # A class of another package may raise anything.
     except Exception as error:
         raise ValueError(f"[{path}]: {str(error)[:500]}") from error
     return method
 
 
-def _is_estimator(value: Any) -> bool:
-    """Tell tables of estimators from others, such as a grid of the parameter ``estimator``."""
-    return isinstance(value, dict) and (
-        "steps" in value
-        or isinstance(value.get("estimator"), str)
-        or isinstance(value.get("preset"), str)
-    )
-
-
-def _named_methods(tables: Any, path: str) -> Any:
-    """Return pairs of names and estimators, as pipelines, votes and stacks take them."""
-    if not isinstance(tables, list) or not all(isinstance(k, dict) for k in tables):
+def _of_preset(preset: str, **parameters: Any) -> Any:
+    """Return the estimator of a published algorithm."""
+    names = (*EVOLUTION_PRESETS, *GREEDY_PRESETS)
+    if preset not in names:
         raise ValueError(
-            f"[{path}] is {abbreviate(tables)}: a list of tables is needed."
+            f"preset={abbreviate(preset)}: allowed are {', '.join(names)}."
         )
-    pairs = []
-    for i, table in enumerate(tables):
-        own = {key: value for key, value in table.items() if key != "name"}
-        method = make_method(own, f"{path}[{i}]")
-        name = table.get("name", type(method).__name__.lower())
-        pairs.append((str(name), method))
-    return pairs
-
-
-def _value(value: Any, path: str) -> Any:
-    """Return what a value of the file means: tables of estimators and distributions are made."""
-    if isinstance(value, list):
-        return [_value(item, f"{path}[{i}]") for i, item in enumerate(value)]
-    if _is_estimator(value):
-        return make_method(value, path)
-    if not isinstance(value, dict):
-        return value
-    if "distribution" not in value:
-        return {name: _value(item, f"{path}.{name}") for name, item in value.items()}
-    parameters = dict(value)
-    family = getattr(stats, str(parameters.pop("distribution")), None)
-    if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
-        raise ValueError(
-            f"[{path}]: scipy.stats has no {abbreviate(value['distribution'])}."
-        )
-    try:
-        distribution = family(**parameters)
-        distribution.rvs(random_state=0)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"[{path}]: {error}") from error
-    return distribution
-
-
-def _construct(parameters: dict[str, Any]) -> BaseEstimator:
-    """Make an estimator: what its class needs is given to it, all else is set."""
-    if "preset" in parameters:
-        name = parameters.pop("preset")
-        if name not in (names := (*EVOLUTION_PRESETS, *GREEDY_PRESETS)):
-            raise ValueError(
-                f"preset={abbreviate(name)}: allowed are {', '.join(names)}."
-            )
-        is_evolved = name in EVOLUTION_PRESETS
-        owner = EvoTreeClassifier if is_evolved else ObliqueTreeClassifier
-        return owner.from_preset(name, **parameters)
-    address = parameters.pop("estimator", None)
-    kind = Pipeline if address is None else _estimator_class(address)
-    if "of" in parameters:
-        parameters["estimator"] = parameters.pop("of")
-    needed = {
-        name: parameters.pop(name)
-        for name, one in inspect.signature(kind).parameters.items()
-        if one.default is one.empty and name in parameters
-    }
-    method: BaseEstimator = kind(**needed)
-    return method.set_params(**parameters)
-
-
-def _check_parameters(method: Any) -> None:
-    """Check values as a fit would, where the class of the method tells what is allowed."""
-    if type(method).__module__.split(".")[0] == "evotree":
-        check_parameters(method)
-    elif hasattr(method, "_parameter_constraints"):
-        method._validate_params()
-
-
-def _first_settings(method: Any) -> Iterable[Mapping[str, Any]]:
-    """Return the first settings that a search tries; none of another estimator."""
-    settings: Iterable[Mapping[str, Any]] = ()
-    if isinstance(method, model_selection.GridSearchCV):
-        settings = model_selection.ParameterGrid(method.param_grid)
-    elif isinstance(method, model_selection.RandomizedSearchCV):
-        settings = model_selection.ParameterSampler(
-            method.param_distributions, method.n_iter, random_state=0
-        )
-    return islice(settings, MAX_CHECKED)
+    is_evolved = preset in EVOLUTION_PRESETS
+    owner = EvoTreeClassifier if is_evolved else ObliqueTreeClassifier
+    return owner.from_preset(preset, **parameters)
 
 
 def _estimator_class(address: Any) -> type:

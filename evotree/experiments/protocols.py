@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,11 @@ from sklearn.model_selection import (
 )
 
 from evotree.configuration import Configuration, Interval
-from evotree.estimators.rows import read_groups
 from evotree.experiments.datasets import LoadedData, load
 from evotree.tables.columns import encode, fit_columns
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
-OFFICIAL = -1  # the number of the fold that stands for a data set's official split
 MAX_FOLDS = 10_000
 
 
@@ -35,7 +33,6 @@ class Parts(NamedTuple):
     y_train: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
-    groups: np.ndarray | None = None  # of the rows to fit on
 
 
 class Task(NamedTuple):
@@ -65,96 +62,49 @@ class Protocol(Configuration):
     n_folds : int, at least 2, default=5
         Folds of a shuffled cross-validation, stratified by the classes; each seed of an experiment
         shuffles again.
-    official : bool, default=False
-        Whether the official split of each data set takes the place of the folds.
-    groups : str, optional
-        The column of each data set that says which rows belong together; it is no feature. Folds
-        are of whole groups, and every part of a method gets them whose `fit` takes
-        ``groups``, or that holds rows out by a splitter of groups.
     target : str, optional
         The column of each data set's file that is predicted; by default the one called ``target``.
     """
 
     n_folds: Annotated[int, Interval(Integral, 2, MAX_FOLDS, closed="both")] = 5
-    official: Annotated[bool, "boolean"] = False
-    groups: Annotated[str | None, str, None] = None
     target: Annotated[str | None, str, None] = None
 
     def __str__(self) -> str:
-        together = f", rows of one {self.groups} together" if self.groups else ""
-        if self.official:
-            return f"the official split of each data set{together}"
-        folds = f"{self.n_folds} stratified folds (plain folds of numeric targets)"
-        return f"{folds}, shuffled{together}"
+        return f"{self.n_folds} stratified folds (plain folds of numeric targets), shuffled"
 
     def folds(self) -> list[int]:
         """Return the numbers of the folds."""
-        return [OFFICIAL] if self.official else list(range(self.n_folds))
+        return list(range(self.n_folds))
 
     def load(self, dataset: str, data_home: Path | None) -> LoadedData:
         """Return a data set."""
         return load_cached(dataset, data_home, self.target)
 
-    def check(self, dataset: str, data_home: Path | None) -> dict[str, int]:
-        """Return the numbers of rows and so on; raise where the protocol does not fit the data."""
+    def facts(self, dataset: str, data_home: Path | None) -> dict[str, int | str]:
+        """Return the source of a data set, and its numbers of rows and so on."""
         data = self.load(dataset, data_home)
-        if self.official and data.n_train is None:
-            raise ValueError(f"datasets has {dataset!r}, which has no official split.")
-        X, groups = self._without_groups(data)
-        facts = {"rows": len(data.y), "columns": X.shape[1]}
-        if groups is not None:
-            facts["groups"] = len(np.unique(groups))
-            if not self.official and facts["groups"] < self.n_folds:
-                raise ValueError(
-                    f"n_folds={self.n_folds}: {dataset!r} has {facts['groups']} groups."
-                )
+        facts = {
+            "source": data.source,
+            "rows": len(data.y),
+            "columns": data.X.shape[1],
+        }
         if data.y.dtype.kind != "f":
             facts["classes"] = len(np.unique(data.y))
         return facts
-
-    def source(self, dataset: str, data_home: Path | None) -> str:
-        """Return where a data set comes from, in words."""
-        return self.load(dataset, data_home).source
 
     def take_parts(
         self, task: Task, data_home: Path | None, stratified: bool = True
     ) -> Parts:
         """Return the rows to fit on and to score on."""
         data = self.load(task.dataset, data_home)
-        X, groups = self._without_groups(data)
-        if task.fold == OFFICIAL:
-            if data.n_train is None:
-                raise ValueError(
-                    f"fold={OFFICIAL}: {data.name!r} has no official split."
-                )
-            train, test = np.split(np.arange(len(data.y)), [data.n_train])
-        else:
-            folds = folds_of(
-                data.y,
-                self.n_folds,
-                groups,
-                random_state=task.seed,
-                stratified=stratified,
-            )
-            train, test = folds[task.fold]
-        parts = take_rows(X, data.y, train, test)
-        return parts if groups is None else parts._replace(groups=groups[train])
-
-    def _without_groups(self, data: LoadedData) -> tuple[pd.DataFrame, Any]:
-        """Return the features of a data set, and the numbers of the groups of its rows, or None."""
-        if self.groups is None:
-            return data.X, None
-        if self.groups not in data.X:
-            raise ValueError(
-                f"groups={self.groups!r}: {data.name!r} has no such feature; it has "
-                f"{', '.join(map(str, data.X.columns))[:500]}."
-            )
-        groups = read_groups(data.X[self.groups], len(data.y))
-        return data.X.drop(columns=self.groups), groups
+        folds = folds_of(
+            data.y, self.n_folds, random_state=task.seed, stratified=stratified
+        )
+        return take_rows(data.X, data.y, *folds[task.fold])
 
     def random_state(self, task: Task) -> int:
         """Return the random state of a task's method; it depends on seed and fold alone."""
-        entropy = np.random.SeedSequence([task.seed, max(task.fold, 0)])
+        entropy = np.random.SeedSequence([task.seed, task.fold])
         return int(entropy.generate_state(1)[0] >> 1)
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from evotree.log import Answer, renew_queues, told
+from evotree.log import Answer, told
 from evotree.parallel import submit
 
 log = logging.getLogger(__name__)
@@ -114,8 +114,7 @@ def _outcome_of(task: Any, future: Future[Answer]) -> TaskOutcome:
 
 
 def _make_pool(mp_context: Any) -> Executor:
-    """Begin a process, with a queue of its own to the log."""
-    renew_queues()
+    """Begin a process."""
     pool = ProcessPoolExecutor(1, mp_context=mp_context, initializer=_begin_worker)
     pool.submit(os.getpid)  # processes are begun with the first task
     return pool

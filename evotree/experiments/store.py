@@ -34,11 +34,9 @@ _KINDS = {
     "seeds": [int],
     "metrics": {"": bool},
     "methods": {"": dict},
-    "protocol": {"n_folds": int, "official": bool},
+    "protocol": {"n_folds": int},
     "shown": [str],
-    "machines": [str],
-    "data": {"": {"": int}},
-    "sources": {"": str},
+    "data": {"": {"": int | str}},
 }
 
 Key = tuple[Any, ...]
@@ -49,8 +47,7 @@ class Store:
     """The results of one experiment in a folder, which is made if it is not there.
 
     `columns` are those of a row, `KEY` first. `definition` is what the experiment is, as JSON can
-    hold it: what the folder holds must be the same, but lists and the methods by name may grow, and
-    what is measured may get less.
+    hold it: what the folder holds must be the same, but lists and the methods by name may grow.
     """
 
     def __init__(
@@ -144,7 +141,7 @@ def read_runs(folder: Path) -> pd.DataFrame:
 
 def read_definition(folder: Path) -> Definition:
     """Return what the experiment of a folder is."""
-    definition: Definition = {"machines": [], **_read_lines(folder)[0]}
+    definition, _ = _read_lines(folder)
     for name, kind in _KINDS.items():
         if not _is_of(definition.get(name), kind):
             raise ValueError(
@@ -209,12 +206,11 @@ def merge(
 ) -> tuple[Definition, list[str]]:
     """Join two definitions of an experiment; return also what in them is not the same, in words.
 
-    Lists and mappings may grow: what is in one definition alone is in the joint one. Metrics are
-    the later ones: fewer may be reported than were measured.
+    Lists and mappings may grow: what is in one definition alone is in the joint one.
     """
     joint = {**earlier, **later}
     changes = []
-    for name in sorted((earlier.keys() & later.keys()) - {"columns", "metrics"}):
+    for name in sorted(earlier.keys() & later.keys()):
         before, now = earlier[name], later[name]
         if isinstance(before, Mapping) and isinstance(now, Mapping):
             joint[name], more = merge(before, now, f"{place}{name}.")

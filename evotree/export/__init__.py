@@ -1,7 +1,7 @@
 """A finished tree in other forms: to read, to draw, to keep, and to run elsewhere.
 
 In: an `ObliqueTree`, or a fitted estimator around one. Out: indented rules, a list of rules, a
-drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQL, an ONNX model, or
+drawing for Graphviz, plain data for JSON, source code in Python, C and SQL, an ONNX model, or
 a table of the coefficients of linear leaves.
 """
 
@@ -10,18 +10,10 @@ from typing import Any
 
 from evotree.export.code import export_c, export_python, export_sql
 from evotree.export.onnx import to_onnx
-from evotree.plain import (
-    soft_sides_from_dict,
-    soft_sides_to_dict,
-    training_rows_from_dict,
-    training_rows_to_dict,
-    tree_from_dict,
-    tree_to_dict,
-)
+from evotree.plain import tree_from_dict, tree_to_dict
 from evotree.texts import (
     coefficient_table,
     export_graphviz,
-    export_html,
     export_rules,
     export_text,
 )
@@ -41,16 +33,11 @@ __all__ = [
     "coefficient_table",
     "export_c",
     "export_graphviz",
-    "export_html",
     "export_python",
     "export_rules",
     "export_sql",
     "export_text",
-    "soft_sides_from_dict",
-    "soft_sides_to_dict",
     "to_onnx",
-    "training_rows_from_dict",
-    "training_rows_to_dict",
     "tree_from_dict",
     "tree_to_dict",
 ]

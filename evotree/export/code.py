@@ -2,9 +2,9 @@
 
 In Python and C a tree is splits and returns, without a loop, a table or a library; probabilities
 take exponential functions, and loops over the leaves. Sums are in the order of the features, and
-numbers read back as the same ones. Of a forest each tree is a function, that of a classifier
-returns the row of a table of class shares, one for each leaf of all trees; the last function adds
-what the trees say in their order, as `predict` does, and divides by their number.
+numbers read back as the same ones. Where leaves have shares to be added or mixed, a tree returns
+the row of its leaf in a table of class shares. Of a forest each tree is a function; the last
+function adds what the trees say in their order, as `predict` does, and divides by their number.
 """
 
 import keyword
@@ -23,6 +23,7 @@ from evotree.schema import (
     CategoricalColumn,
     Column,
     NumericColumn,
+    Schema,
 )
 from evotree.tables.columns import value_of
 from evotree.tree import LEAD, SoftSides
@@ -52,8 +53,8 @@ class _Language(NamedTuple):
     bounded: str
     several: str  # how a function with several outputs ends
     right: str  # the probability of the right side, by its log-odds
-    exp: str  # makes exp known
-    log: str  # makes log known
+    begin: str  # of all code
+    math: str  # makes exp and log known
     local: str  # begins a function for this file alone
     between: str  # of two parts
     hinge: str  # a number, or 0 where it is less; NaN stays so
@@ -70,8 +71,8 @@ _PYTHON = _Language(
     "{low} if s < {low} else s if s <= {high} else {high}",
     "return y",
     "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",  # exp overflows above
-    "from math import exp\n",
-    "from math import log\n",
+    "",
+    "from math import exp, log\n\n\n",
     "",
     "\n\n",
     "max({0}, 0.0)",
@@ -87,8 +88,8 @@ _C = _Language(
     "s < {low} ? {low} : s <= {high} ? s : {high}",
     "return",
     "1.0 / (1.0 + exp(-s))",
-    "#include <math.h>\n",
-    "#include <math.h>\n",
+    f"{_C_ADVICE}\n",
+    "#include <math.h>\n\n",
     "static ",
     "\n",
     "({0} <= 0.0 ? 0.0 : {0})",
@@ -105,7 +106,7 @@ def export_python(
 ) -> str:
     """Return a tree as a Python function that needs nothing, no import either, in UTF-8.
 
-    Log-linear leaves alone import `math.exp`.
+    Logarithms, log-linear leaves and probabilities alone import functions of `math`.
 
     The function takes one row, a sequence of floats in the order of the features (those that
     ``encode`` of an estimator returns, less bends such as ``age above 52``, which it computes
@@ -134,8 +135,7 @@ def export_python(
         its values.
     probability : bool, default=False
         Whether the function returns what ``predict_proba`` does, a list of probabilities. `tree` is
-        then a classifier fitted with ``probability="soft"``, or a forest; the code imports
-        `math.exp`, and ``<name>_class`` returns the index of the class.
+        then a classifier fitted with ``probability="soft"`` or with logistic leaves, or a forest.
 
     Examples
     --------
@@ -216,21 +216,21 @@ def _export(
 ) -> str:
     """Return the code of a tree or of the vote of a forest."""
     members = members_of(tree, features, classes)
+    fitted = members[0]
     if len(members) > 1 or is_forest(tree):
         parts = _vote(members, name, probability, language)
-    elif members[0].scores is not None:
-        parts = _by_scores(members[0], members[0].scores, name, probability, language)
+    elif fitted.scores is not None:
+        parts = _by_scores(fitted, fitted.scores, name, probability, language)
+    elif probability:
+        parts = _mixed(fitted, name, language)
     else:
-        parts = (_probabilities if probability else _function)(
-            members[0], name, language
-        )
-    used = [j for j in used_features(members) if j in members[0].schema.bends]
-    if (
-        LOG in [members[0].schema.bends[j][1].kind for j in used]
-        and language.log not in parts
-    ):
-        parts.insert(0, language.log)
-    return language.between.join(parts)
+        parts = [_of_leaves(fitted, name, language)]
+    if language is _C and fitted.classes is not None and not probability:
+        parts.insert(0, _c_labels(fitted, name))
+    code = language.between.join(parts)
+    # What the notes say is not run.
+    is_math = re.search(rf"^(?! *{language.note}).*\b(exp|log)\(", code, re.M)
+    return language.begin + (language.math if is_math else "") + code
 
 
 def _written(
@@ -254,36 +254,39 @@ def _block(lines: Iterable[str]) -> str:
 # ---- splits and returns --------------------------------------------------------------------------
 
 
+def _of_leaves(fitted: Fitted, name: str, language: _Language) -> str:
+    """Return the function of what leaves predict, in C the position of a label."""
+    outputs = None
+    if fitted.classes is not None:
+        labels = range(len(fitted.labels)) if language is _C else fitted.labels
+        outputs = [repr(labels[c]) for c in fitted.winners]
+    notes = _notes_of_row([fitted], language)
+    return _function(fitted, name, language, notes, outputs)
+
+
 def _function(
     fitted: Fitted,
     name: str,
     language: _Language,
+    notes: Iterable[str] = (),
     outputs: Sequence[str] | None = None,
-    noted: bool = True,
-) -> list[str]:
-    """Return the function of a tree, or one that returns `outputs` by node, after what it needs."""
-    parts = [_C_ADVICE] if noted and language is _C else []
-    if fitted.tree.models is not None and fitted.tree.models.is_log:
-        parts.append(language.exp)
-    kind = "void y" if fitted.targets else "double" if outputs is None else "int"
-    if fitted.classes is not None and outputs is None:
-        outputs = [repr(fitted.labels[c]) for c in fitted.winners]
-        if language is _C:
-            kind = "int"
-            outputs = [str(c) for c in fitted.winners]
-            parts.append(_c_labels(fitted, name))
+) -> str:
+    """Return the function of the numbers of a tree, or one that returns `outputs` by node."""
     body = list(_body(fitted, language, outputs))
-    if language is _PYTHON:
-        body[:0] = [f"y = [0.0] * {len(fitted.targets)}"] if fitted.targets else []
-    else:
-        body[:0] = [] if used_features([fitted]) else ["(void)x;"]
-        body[:0] = (
-            ["double s;"]
-            if any(line.lstrip().startswith("s = ") for line in body)
-            else []
-        )
-    notes = _notes_of_row([fitted], language) if noted else []
-    return [*parts, _written(language, kind, name, notes, body)]
+    kind = "void y" if fitted.targets else "double" if outputs is None else "int"
+    if language is _PYTHON and fitted.targets:
+        body.insert(0, f"y = [0.0] * {len(fitted.targets)}")
+    if language is _C:
+        is_summed = any(line.lstrip().startswith("s = ") for line in body)
+        is_read = bool(used_features([fitted]))
+        body[:0] = ["double s;"] * is_summed + ["(void)x;"] * (not is_read)
+    return _written(language, kind, name, notes, body)
+
+
+def _of_row_of_table(fitted: Fitted, name: str, language: _Language, first: int) -> str:
+    """Return a function that returns the row of the leaf in a table, where a tree has a first."""
+    rows = list(map(str, np.cumsum(fitted.tree.is_leaf) - 1 + first))
+    return language.local + _function(fitted, name, language, outputs=rows)
 
 
 def _body(
@@ -397,16 +400,13 @@ def _c_labels(fitted: Fitted, name: str) -> str:
 
 def _c_string(text: str, at: int) -> str:
     r"""Return text as a string of C: what is not printable ASCII as bytes of UTF-8, in octal."""
-    if "\0" in text:
-        raise ValueError(f"class_names[{at}] is {text!r}: a string in C holds no NUL.")
-    try:
-        data = text.encode("utf-8")
-    except UnicodeEncodeError:
+    if re.search("[\0\ud800-\udfff]", text):
         raise ValueError(
-            f"class_names[{at}] is {text!r}: it cannot be written in UTF-8."
-        ) from None
+            f"class_names[{at}] is {text!r}: a string in C holds no NUL, and nothing that cannot "
+            "be written in UTF-8."
+        )
     # A question mark might begin a trigraph.
-    escaped = re.sub(rb'["\\?]', rb"\\\g<0>", data)
+    escaped = re.sub(rb'["\\?]', rb"\\\g<0>", text.encode("utf-8"))
     signs = (chr(c) if 32 <= c <= 126 else f"\\{c:03o}" for c in escaped)
     return f'"{"".join(signs)}"'
 
@@ -414,8 +414,8 @@ def _c_string(text: str, at: int) -> str:
 # ---- probabilities -------------------------------------------------------------------------------
 
 
-def _probabilities(fitted: Fitted, name: str, language: _Language) -> list[str]:
-    """Return a function for probabilities, and the one for classes that it calls."""
+def _mixed(fitted: Fitted, name: str, language: _Language) -> list[str]:
+    """Return a function for the probabilities of soft sides, and the one for leaves it calls."""
     if fitted.sides is None:
         raise ValueError(
             "probability=True: allowed for a classifier that was fitted with "
@@ -424,42 +424,35 @@ def _probabilities(fitted: Fitted, name: str, language: _Language) -> list[str]:
     tree = fitted.tree
     sides = fitted.sides.validate(tree)
     leaves = np.flatnonzero(tree.is_leaf).tolist()
-    n_classes = tree.values.shape[1]
-    label = f"{name}_class"
-    winners = None if language is _C else [str(c) for c in fitted.winners]
-    parts = [language.exp, *_function(fitted, label, language, winners)]
     # Raised is the most frequent class: the predicted one, but for another objective.
-    if not (tree.labels == tree.majority)[tree.is_leaf].all():
-        label = f"{name}_highest"
-        (function,) = _function(
-            fitted, label, language, [str(c) for c in tree.majority], noted=False
-        )
-        parts.append(language.local + function)
+    highest = tree.majority[leaves].tolist()
+    shares = sides.shares[leaves].tolist()
+    n_classes = tree.values.shape[1]
+    of_leaf = f"{name}_leaf"
     reaching = "\n".join(
         f"{line}{language.end}" for line in _reaching(fitted, sides, language)
     )
-    notes = _notes_of_row([fitted], language) if language is _PYTHON else []
-    notes.append("n[k] is the probability of reaching node k, p[c] that of class c.")
     if language is _PYTHON:
         body = f"""n = [0.0] * {len(tree)}
 {reaching}
 leaves = (
-{_block(f"({k}, {sides.shares[k].tolist()!r})," for k in leaves)}
+{_block(f"{row!r}," for row in zip(leaves, highest, shares, strict=True))}
 )
 p = [0.0] * {n_classes}
-for k, shares in leaves:
+for k, _, shares in leaves:
     for c, share in enumerate(shares):
         p[c] += n[k] * share
-label = {label}(x)
-others = [{LEAD!r} + share for c, share in enumerate(p) if c != label]
-p[label] = max([p[label], *others])
+highest = leaves[{of_leaf}(x)][1]
+others = [{LEAD!r} + share for c, share in enumerate(p) if c != highest]
+p[highest] = max([p[highest], *others])
 total = sum(p)
 return [share / total for share in p]"""
     else:
-        body = f"""static const int leaves[{len(leaves)}] = {{{", ".join(map(str, leaves))}}};
-{_c_table(sides.shares[leaves].tolist(), n_classes)}
+        body = f"""{_c_numbers("leaves", leaves)}
+{_c_numbers("highest", highest)}
+{_c_table(shares, n_classes)}
 double n[{len(tree)}], s, total = 0.0;
-int c, i, label = {label}(x);
+int c, i, label = highest[{of_leaf}(x)];
 {reaching}
 for (c = 0; c < {n_classes}; c++) {{
     p[c] = 0.0;
@@ -480,7 +473,14 @@ for (c = 0; c < {n_classes}; c++) {{
 for (c = 0; c < {n_classes}; c++) {{
     p[c] /= total;
 }}"""
-    return [*parts, _written(language, "void p", name, notes, body.splitlines())]
+    notes = [
+        *_notes_of_row([fitted], language),
+        "n[k] is the probability of reaching node k, p[c] that of class c.",
+    ]
+    return [
+        _of_row_of_table(fitted, of_leaf, language, 0),
+        _written(language, "void p", name, notes, body.splitlines()),
+    ]
 
 
 def _by_scores(
@@ -493,37 +493,33 @@ def _by_scores(
     """Return the functions of the scores of classes, and of the class or the probabilities."""
     n_classes = len(fitted.labels)
     found = f"{name}_scores(x)"
-    parts = _function(scores, f"{name}_scores", language)
-    if probability:
-        parts.insert(0, language.exp)
+    notes = _notes_of_row([scores], language)
+    parts = [_function(scores, f"{name}_scores", language, notes)]
     if language is _PYTHON:
-        body = f"""y = {found if scores.targets else f"[0.0, {found}]"}
-"""
+        said = f"return {tuple(fitted.labels)!r}[y.index(max(y))]"
         if probability:
-            body += """p = [exp(score - max(y)) for score in y]
+            said = """p = [exp(score - max(y)) for score in y]
 total = sum(p)
 return [share / total for share in p]"""
-        else:
-            body += f"return {tuple(fitted.labels)!r}[y.index(max(y))]"
+        body = f"y = {found if scores.targets else f'[0.0, {found}]'}\n{said}"
     else:
-        body = f"""double y[{n_classes}] = {{0.0}}{", total = 0.0" if probability else ""};
-int c, best = 0;
-{f"{name}_scores(x, y)" if scores.targets else f"y[1] = {found}"};
-for (c = 1; c < {n_classes}; c++) {{
-    best = y[c] > y[best] ? c : best;
-}}
-"""
+        said, total = "return best;", ""
         if probability:
-            body += f"""for (c = 0; c < {n_classes}; c++) {{
+            total = ", total = 0.0"
+            said = f"""for (c = 0; c < {n_classes}; c++) {{
     p[c] = exp(y[c] - y[best]);
     total += p[c];
 }}
 for (c = 0; c < {n_classes}; c++) {{
     p[c] /= total;
 }}"""
-        else:
-            body += "return best;"
-            parts.append(_c_labels(fitted, name))
+        body = f"""double y[{n_classes}] = {{0.0}}{total};
+int c, best = 0;
+{f"{name}_scores(x, y)" if scores.targets else f"y[1] = {found}"};
+for (c = 1; c < {n_classes}; c++) {{
+    best = y[c] > y[best] ? c : best;
+}}
+{said}"""
     kind = "void p" if probability else "int"
     return [*parts, _written(language, kind, name, [], body.splitlines())]
 
@@ -542,6 +538,12 @@ def _reaching(fitted: Fitted, sides: SoftSides, language: _Language) -> Iterator
         yield f"n[{k + 1}] = n[{k}] - n[{tree.right(k)}]"
 
 
+def _c_numbers(name: str, numbers: Sequence[int]) -> str:
+    """Return an array of whole numbers in C."""
+    listed = ", ".join(map(str, numbers))
+    return f"static const int {name}[{len(numbers)}] = {{{listed}}};"
+
+
 def _c_table(rows: Sequence[Sequence[float]], n_classes: int) -> str:
     """Return a table of class shares in C."""
     lines = _block(f"{{{', '.join(map(repr, row))}}}," for row in rows)
@@ -558,44 +560,29 @@ def _vote(
     labels = members[0].labels
     if probability and not labels:
         raise ValueError("probability=True: allowed for a forest of classes.")
-    shares: list[list[float]] = []
     names = [f"{name}_tree_{at}" for at in range(len(members))]
+    notes = _notes_of_row(members, language)
+    if not labels:
+        trees = [
+            language.local + _function(member, of_tree, language)
+            for member, of_tree in zip(members, names, strict=True)
+        ]
+        lines = [
+            "double s = 0.0" if language is _C else "s = 0.0",
+            *(f"s += {of_tree}(x)" for of_tree in names),
+            f"return s / {len(names)}.0",
+        ]
+        body = [f"{line}{language.end}" for line in lines]
+        return [*trees, _written(language, "double", name, notes, body)]
     parts: list[str] = []
+    shares: list[list[float]] = []  # of the leaves of all trees
     for member, of_tree in zip(members, names, strict=True):
-        rows = None
-        if labels:
-            # A tree returns the row of its leaf in the class shares of all leaves.
-            rows = list(map(str, np.cumsum(member.tree.is_leaf) - 1 + len(shares)))
-            shares += member.tree.values[member.tree.is_leaf].tolist()
-        (code,) = _function(member, of_tree, language, rows, noted=False)
-        parts.append(language.local + code)
+        parts.append(_of_row_of_table(member, of_tree, language, len(shares)))
+        shares += member.tree.values[member.tree.is_leaf].tolist()
     if language is _C:
-        parts.insert(0, _C_ADVICE)
-        if labels and not probability:
-            parts.append(_c_labels(members[0], name))
-    kind = "double"
-    if language is _C and labels:
-        kind = "void p" if probability else "int"
-        body = _shares_in_c(names, shares, len(labels), probability)
-    elif language is _C:
-        body = f"""static double (*const trees[{len(names)}])(const double *) = {{
-{_block(f"{name}," for name in names)}
-}};
-double s = 0.0;
-int t;
-for (t = 0; t < {len(names)}; t++) {{
-    s += trees[t](x);
-}}
-return s / {len(names)}.0;"""
-    elif not labels:
-        body = f"""trees = ({", ".join(names)},)
-total = 0.0
-for tree in trees:
-    total += tree(x)
-return total / {len(names)}.0"""
+        vote = _shares_in_c(names, shares, len(labels), probability)
     else:
-        said = "p" if probability else f"{tuple(labels)!r}[p.index(max(p))]"
-        body = f"""trees = ({", ".join(names)},)
+        vote = f"""trees = ({", ".join(names)},)
 shares = (
 {_block(f"{tuple(row)!r}," for row in shares)}
 )
@@ -604,11 +591,9 @@ for tree in trees:
     for c, share in enumerate(shares[tree(x)]):
         p[c] += share
 p = [share / {len(names)}.0 for share in p]
-return {said}"""
-    vote = _written(
-        language, kind, name, _notes_of_row(members, language), body.splitlines()
-    )
-    return [*parts, vote]
+return {"p" if probability else f"{tuple(labels)!r}[p.index(max(p))]"}"""
+    kind = "void p" if probability else "int"
+    return [*parts, _written(language, kind, name, notes, vote.splitlines())]
 
 
 def _shares_in_c(
@@ -712,34 +697,41 @@ def export_sql(
     END
     """
     members = members_of(tree, feature_names, class_names)
-    operands, needed = _sql_operands(members, table)
+    operands = _sql_operands(members[0].schema, table)
     fitted = members[0]
-    lines: list[str] = []
+    if fitted.targets:
+        columns = (
+            f"{_sql_of_row([one], operands, _sql_cases(one, operands))} "
+            f"AS {_sql_quoted(name, SQL_NAME)}"
+            for one, name in zip(fitted.each, fitted.targets, strict=True)
+        )
+        return ",\n".join(columns) + "\n"
     if len(members) > 1 or is_forest(tree):
-        lines = _vote_in_sql(members, operands)
+        expression = _vote_in_sql(members, operands)
     elif fitted.scores is not None:
         # Of two classes one score is 0.
         cases = [] if fitted.scores.targets else ["0.0e0"]
-        cases += [_sql_cases(output, operands) for output in fitted.scores.each]
+        cases += [_sql_cases(one, operands) for one in fitted.scores.each]
         names = [f"s{c}" for c in range(len(cases))]
-        lines = [
-            f"WITH scores ({', '.join(names)}) AS (VALUES (",
-            ",\n".join(cases),
-            "))",
-            *_sql_largest(names, list(map(_sql_literal, fitted.labels)), "scores"),
-        ]
-    if lines:  # a subquery
-        case = f"CASE\n{_sql_branch([needed], 'NULL')}    ELSE (" if needed else "("
-        return "\n".join([case, *lines, ")\nEND\n" if needed else ")\n"])
-    if not fitted.targets:
-        return f"{_sql_cases(fitted, operands, needed=needed)}\n"
-    columns = []
-    for output, name in zip(fitted.each, fitted.targets, strict=True):
-        operands, needed = _sql_operands([output], table)
-        columns.append(
-            f"{_sql_cases(output, operands, needed=needed)} AS {_sql_quoted(name, SQL_NAME)}"
-        )
-    return ",\n".join(columns) + "\n"
+        scores = f"WITH scores ({', '.join(names)}) AS (VALUES (\n" + ",\n".join(cases)
+        expression = f"({scores}\n))\n{_sql_largest(names, fitted, 'scores')})"
+    else:
+        expression = _sql_cases(fitted, operands)
+    return f"{_sql_of_row(members, operands, expression)}\n"
+
+
+def _sql_of_row(
+    members: Sequence[Fitted], operands: Sequence[str], expression: str
+) -> str:
+    """Return an expression that is NULL where a feature that is read is NULL; tables fill it."""
+    used = [] if members[0].schema.is_table else used_features(members)
+    if not used:
+        return expression
+    first, *others = (f"{operands[j]} IS NULL" for j in used)
+    null = _sql_branch([[first, *(f"OR {other}" for other in others)]], "NULL")
+    if expression.startswith("CASE\n"):
+        return "CASE\n" + null + expression.removeprefix("CASE\n")
+    return f"CASE\n{null}    ELSE {expression}\nEND"
 
 
 def _sql_quoted(text: str, sign: str = "'") -> str:
@@ -755,17 +747,15 @@ def _sql_number(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def _vote_in_sql(trees: Sequence[Fitted], operands: Sequence[str]) -> list[str]:
-    """Return the lines of the mean of trees, or of the class of the largest share in the leaves."""
+def _vote_in_sql(trees: Sequence[Fitted], operands: Sequence[str]) -> str:
+    """Return the mean of trees, or the class of the largest share in the leaves, as a subquery."""
     if trees[0].classes is None:
-        return [
-            "WITH trees (prediction) AS (VALUES",
-            ",\n".join(f"({_sql_cases(one, operands)})" for one in trees),
-            ")",
-            "SELECT AVG(prediction) FROM trees",
-        ]
-    labels = [_sql_literal(label) for label in trees[0].labels]
-    sums = [f"p{c}" for c in range(len(labels))]
+        numbers = ",\n".join(f"({_sql_cases(one, operands)})" for one in trees)
+        return f"""(WITH trees (prediction) AS (VALUES
+{numbers}
+)
+SELECT AVG(prediction) FROM trees)"""
+    sums = [f"p{c}" for c in range(len(trees[0].labels))]
     shares = ",\n".join(
         f"    ({at}, {k}, {', '.join(map(_sql_number, one.tree.values[k]))})"
         for at, one in enumerate(trees)
@@ -774,7 +764,7 @@ def _vote_in_sql(trees: Sequence[Fitted], operands: Sequence[str]) -> list[str]:
     leaves = ",\n".join(
         f"({at}, {_sql_cases(one, operands, str)})" for at, one in enumerate(trees)
     )
-    vote = f"""WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
+    return f"""(WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
 {shares}
 ),
 trees (tree, leaf) AS (VALUES
@@ -783,26 +773,23 @@ trees (tree, leaf) AS (VALUES
 vote ({", ".join(sums)}) AS (
     SELECT {", ".join(f"SUM({p})" for p in sums)}
     FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf
-)"""
-    return [vote, *_sql_largest(sums, labels, "vote")]
+)
+{_sql_largest(sums, trees[0], "vote")})"""
 
 
-def _sql_largest(sums: Sequence[str], labels: Sequence[str], table: str) -> list[str]:
-    """Return the lines that select the label of the largest column, the first of equals."""
+def _sql_largest(sums: Sequence[str], fitted: Fitted, table: str) -> str:
+    """Return the question for the label of the largest column, the first of equals."""
+    *labels, last = map(_sql_literal, fitted.labels)
     branches = [
-        f"    WHEN {' AND '.join(f'{p} >= {other}' for other in sums[c + 1 :])} THEN {labels[c]}"
-        for c, p in enumerate(sums[:-1])
+        f"    WHEN {' AND '.join(f'{p} >= {other}' for other in sums[c + 1 :])} THEN {label}\n"
+        for c, (p, label) in enumerate(zip(sums, labels, strict=False))
     ]
-    if not branches:
-        return [f"SELECT {labels[0]} FROM {table}"]
-    return ["SELECT CASE", *branches, f"    ELSE {labels[-1]}", f"END FROM {table}"]
+    case = f"CASE\n{''.join(branches)}    ELSE {last}\nEND" if branches else last
+    return f"SELECT {case} FROM {table}"
 
 
-def _sql_operands(
-    trees: Sequence[Fitted], table: str | None
-) -> tuple[list[str], list[str]]:
-    """Return an expression for each feature, and the condition that one that is read is NULL."""
-    schema = trees[0].schema
+def _sql_operands(schema: Schema, table: str | None) -> list[str]:
+    """Return an expression for each feature."""
     names = schema.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -811,27 +798,25 @@ def _sql_operands(
         )
     place = "" if table is None else f"{_sql_quoted(table, SQL_NAME)}."
     operands = [place + _sql_quoted(name, SQL_NAME) for name in names]
-    if schema.is_table:
-        encoded = map(_sql_encoded, schema, operands)
-        return [operand for of_column in encoded for operand in of_column], []
-    used = enumerate(used_features(trees))
-    return operands, [f"{'OR ' if at else ''}{operands[j]} IS NULL" for at, j in used]
+    if not schema.is_table:
+        return operands
+    return sum(map(_sql_encoded, schema, operands), [])
 
 
 def _sql_cases(
     fitted: Fitted,
     operands: Sequence[str],
     output: Callable[[int], str] | None = None,
-    needed: list[str] | None = None,
 ) -> str:
-    """Return the CASE of a tree, NULL under a condition; the output itself of one leaf.
+    """Return the CASE of a tree; the output itself of one leaf.
 
     A branch names only the splits that lead to smaller subtrees: whoever is in a smaller one has
     been taken by a branch above. So it has at most as many splits as the binary logarithm of the
     number of leaves.
     """
-    branches = [_sql_branch([needed], "NULL")] if needed else []
+    branches: list[str] = []
     splits: list[list[str]] = []
+    said = ""
     for k, level, left_first in clauses(fitted.tree):
         del splits[level:]
         if fitted.is_split(k):
@@ -843,11 +828,8 @@ def _sql_cases(
         said = _sql_predicted(fitted, k, operands) if output is None else output(k)
         if splits:
             branches.append(_sql_branch(splits, said))
-        elif branches:
-            branches.append(f"    ELSE {said}\n")
-        else:
-            return said
-    return "CASE\n" + "".join(branches) + "END"
+    # The leaf outside of all splits comes last.
+    return f"CASE\n{''.join(branches)}    ELSE {said}\nEND" if branches else said
 
 
 def _sql_product(operands: Sequence[str]) -> Callable[[float, int], str]:

@@ -90,21 +90,17 @@ def _labels_of(fitted: Fitted) -> np.ndarray:
     labels = fitted.labels
     if all(isinstance(label, str) for label in labels):
         return np.array(labels, dtype=object)
-    is_whole = [
-        isinstance(label, numbers.Real) and float(label).is_integer()
+    if not all(
+        isinstance(label, numbers.Real)
+        and float(label).is_integer()
+        and -(2**63) <= label < 2**63
         for label in labels
-    ]
-    if not all(is_whole):
+    ):
         raise ValueError(
             f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole "
-            "numbers and truth values."
+            "numbers below 2**63 and truth values."
         )
-    try:
-        return np.array([int(label) for label in labels], dtype=np.int64)
-    except OverflowError as error:
-        raise ValueError(
-            f"tree has the class {max(labels)}: ONNX allows whole numbers below 2**63."
-        ) from error
+    return np.array([int(label) for label in labels], dtype=np.int64)
 
 
 def _classified(
@@ -147,18 +143,22 @@ def _bent(graph: _Graph, rows: str, schema: Schema) -> str:
     if not schema.bends:
         return rows
     place = {j: at for at, j in enumerate(schema.read_by_code)}
-    made = [rows]
-    for base, bend in schema.bends.values():
-        number = graph.node("Gather", [made[0], np.array([place[base]])], axis=1)
-        knot = np.array([bend.knot])
-        if bend.kind == LOG:
-            made.append(graph.node("Log", [graph.node("Max", [number, knot])]))
-        else:
-            away = graph.node("Sub", [number, knot])
-            away = graph.node("Mul", [away, np.array([float(bend.sign)])])
-            made.append(graph.node("Relu", [away]))
+    table = np.array(
+        [
+            [place[base], bend.kind == LOG, bend.knot, bend.sign]
+            for base, bend in schema.bends.values()
+        ]
+    )
+    bases, is_log, knots, signs = table.T
+    number = graph.node("Gather", [rows, bases.astype(np.int64)], axis=1)
+    away = graph.node("Mul", [graph.node("Sub", [number, knots]), signs])
+    # The logarithms of what hinges have are made, too, and left out.
+    least = np.where(is_log > 0.0, knots, 1.0)
+    logs = graph.node("Log", [graph.node("Max", [number, least])])
+    made = graph.node("Where", [is_log > 0.0, logs, graph.node("Relu", [away])])
     order = np.argsort([*schema.read_by_code, *schema.bends])
-    return graph.node("Gather", [graph.node("Concat", made, axis=1), order], axis=1)
+    both = graph.node("Concat", [rows, made], axis=1)
+    return graph.node("Gather", [both, order], axis=1)
 
 
 def _leaf_values(paths: _Paths, leaf: str) -> str:

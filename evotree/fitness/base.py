@@ -26,7 +26,7 @@ from evotree.dataset import Dataset
 from evotree.fitness.leaves import SQUARED, quality_of_losses, target_loss
 from evotree.schema import columns_asked, text_of
 from evotree.tables.frames import by_label, order_of
-from evotree.tree import CountedTree, Individual, ObliqueTree, node_weights
+from evotree.tree import CountedTree, Individual, ObliqueTree
 
 
 @kernel
@@ -158,9 +158,6 @@ class Objective:
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness
     least_rows = 1  # of a leaf, where there is a split
-    # The link of linear models in leaves. Trees evolve with models of "identity"; others are made
-    # of the best trees, which evolve with constant leaves (`linear_leaves.LogLinearLeaves`).
-    link: ClassVar[str] = "identity"
 
     # What an objective may have.
     features: FeatureCosts | None = None  # what features cost
@@ -209,9 +206,7 @@ class Objective:
         """Return what refinement asks: a loss table, or what each node predicts."""
         raise NotImplementedError
 
-    def held_out_table(
-        self, tree: Leafed, mass: np.ndarray, reference: Leafed
-    ) -> np.ndarray:
+    def held_out_table(self, tree: Leafed, reference: Leafed) -> np.ndarray:
         """Return the table by which rows held out are compared, also where a split were a leaf."""
         return self.table(tree)
 
@@ -380,18 +375,6 @@ def loss_of_targets(dataset: Dataset) -> tuple[int, float, float]:
     """Return the loss of the targets, its level and origin, as `target_loss` takes them."""
     objective = dataset.bound_objective
     return (SQUARED, 0.5, 0.0) if objective is None else objective.rule
-
-
-def class_masses(
-    leaves: np.ndarray, dataset: Dataset, subtree_size: np.ndarray
-) -> np.ndarray:
-    """Return the class weights of the rows that reach each node, of shape (n_nodes, n_classes)."""
-    return np.column_stack(
-        [
-            node_weights(leaves, dataset.sample_weight * (dataset.y == c), subtree_size)
-            for c in range(dataset.n_classes)
-        ]
-    )
 
 
 def loss_unit(dataset: Dataset) -> float:

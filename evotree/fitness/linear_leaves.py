@@ -252,8 +252,6 @@ class _Memory:
             256, _REMEMBERED_BYTES // (8 * n_sharing * (n_features + 2) ** 2)
         )
         self.row_sets: OrderedDict[bytes, _RowSet] = OrderedDict()
-        # The arguments of `fits`, and what it returned.
-        self.last: tuple[Any, ...] = (None,)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Memory, self.shape
@@ -327,7 +325,6 @@ class LinearLeafObjective(TargetLoss):
     def forget(self) -> None:
         """Give the memory of fits free; what is needed again is fitted again."""
         self.memory.row_sets.clear()
-        self.memory.last = (None,)
 
     @property
     def _columns(self) -> list[int]:
@@ -342,64 +339,36 @@ class LinearLeafObjective(TargetLoss):
 
     def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the fits of the leaves of a tree, or of all nodes, (n_nodes, 4 + n_columns)."""
-        size, memory = tree.subtree_size, self.memory
-        arguments = tree.order, tree.start, size, self.term_penalty, splits
-        last = memory.last  # read once: another thread may replace it
-        if len(last) > 1 and all(a is b for a, b in zip(arguments, last, strict=False)):
-            return last[-1]
-        fits = np.zeros((len(size), N_FIXED + len(self._columns)))
+        fits = np.zeros((len(tree.start), N_FIXED + len(self._columns)))
         row_sets, above = self._row_sets(tree, splits), self.sharing(tree)
         for k, row_set in row_sets.items():
             if above is None or above[k] == k:
                 fits[k] = self._fit_of(row_set)
         if above is not None:
             self._fit_in_order(tree, above, row_sets, fits)
-        memory.last = (*arguments, fits)
         return fits
 
     def _row_sets(self, tree: Any, splits: bool) -> dict[int, _RowSet]:
         """Return the sets of rows of the leaves of a tree, or of all nodes, by the node."""
         size, memory = tree.subtree_size, self.memory
         keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
-        row_sets = [memory.row_sets.get(key.tobytes()) for key in keys]
-        nodes = range(len(size)) if splits else np.flatnonzero(size == 1).tolist()
-        if any(row_sets[k] is None for k in nodes):
-            is_new = [row_set is None for row_set in row_sets]
-            self._complete(tree, row_sets)
-            for k in np.flatnonzero(is_new).tolist():
-                memory.put(keys[k].tobytes(), row_sets[k])
-        return {k: row_sets[k] for k in nodes}
-
-    def _complete(self, tree: Any, row_sets: list[Any]) -> None:
-        """Write the sets of rows of the nodes of a tree in the place of those that are None."""
-        # Sums are exact: those of a node less those of one child are those of the other one. Only
-        # the rows of the smaller child are read.
-        size, n_rows = tree.subtree_size, tree.end - tree.start
-        row_sets[0] = self.whole
-
-        def rows_of(k: int) -> np.ndarray:
-            return tree.order[tree.start[k] : tree.end[k]]
-
-        for k in np.flatnonzero(size > 1).tolist():
-            children = k + 1, k + 1 + int(size[k + 1])
-            if row_sets[children[0]] is None and row_sets[children[1]] is None:
-                least = min(children, key=n_rows.__getitem__)
-                for j in reversed(range(least, least + int(size[least]))):
-                    if row_sets[j] is None and size[j] == 1:
-                        row_sets[j] = self._sum_rows(rows_of(j))
-                    elif row_sets[j] is None:
-                        left, right = row_sets[j + 1], row_sets[j + 1 + size[j + 1]]
-                        low, high = zip(left.bounds, right.bounds, strict=True)
-                        row_sets[j] = _RowSet(
-                            left.sums + right.sums, (min(low), max(high)), {}
-                        )
-            for child, other in (children, children[::-1]):
-                if row_sets[child] is None:
-                    sums = row_sets[k].sums - row_sets[other].sums
-                    targets = self.rows.y[rows_of(child)]
-                    # There are none where rounding moved rows.
-                    bounds = targets.min(initial=np.inf), targets.max(initial=-np.inf)
-                    row_sets[child] = _RowSet(sums, bounds, {})
+        nodes = np.arange(len(size)) if splits else np.flatnonzero(size == 1)
+        row_sets: dict[int, _RowSet] = {}
+        for k in nodes[::-1].tolist():  # a split after its children
+            key = keys[k].tobytes()
+            row_set = self.whole if k == 0 else memory.row_sets.get(key)
+            if row_set is None:
+                if size[k] == 1:
+                    row_set = self._sum_rows(tree.order[tree.start[k] : tree.end[k]])
+                else:
+                    left, right = row_sets[k + 1], row_sets[k + 1 + size[k + 1]]
+                    low, high = zip(left.bounds, right.bounds, strict=True)
+                    # Sums are exact: these are those of the rows
+                    bounds = min(low), max(high)
+                    row_set = _RowSet(left.sums + right.sums, bounds, {})
+                memory.put(key, row_set)
+            row_sets[k] = row_set
+        return row_sets
 
     def _sum_rows(self, rows: np.ndarray) -> _RowSet:
         """Return the sums of products of some rows."""
@@ -530,7 +499,7 @@ class LinearLeafObjective(TargetLoss):
         """Return the models of the leaves: intercepts, bounds and coefficients."""
         return self.models(tree).table
 
-    def held_out_table(self, tree: Any, mass: np.ndarray, reference: Any) -> np.ndarray:
+    def held_out_table(self, tree: Any, reference: Any) -> np.ndarray:
         """Return the models of all nodes, each as if it were a leaf."""
         return self.models(tree, splits=True).table
 
@@ -725,11 +694,9 @@ class LinesOfOutputs(MeansOfOutputs):
         """Return the models of the leaves, one output after the other."""
         return np.hstack([lines.table(tree) for lines in self.each])
 
-    def held_out_table(self, tree: Any, mass: np.ndarray, reference: Any) -> np.ndarray:
+    def held_out_table(self, tree: Any, reference: Any) -> np.ndarray:
         """Return the models of all nodes, each as if it were a leaf."""
-        return np.hstack(
-            [lines.held_out_table(tree, mass, reference) for lines in self.each]
-        )
+        return np.hstack([lines.held_out_table(tree, reference) for lines in self.each])
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""

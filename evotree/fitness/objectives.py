@@ -193,9 +193,7 @@ class ConfusionScore(ClassLoss):
         labels, costs, _ = self._score(tree)
         return costs.T[labels]
 
-    def held_out_table(
-        self, tree: Leafed, mass: np.ndarray, reference: Leafed
-    ) -> np.ndarray:
+    def held_out_table(self, tree: Leafed, reference: Leafed) -> np.ndarray:
         """Return the table of a tree, where errors cost what they cost in another one."""
         return self._score(reference)[1].T[self.labels(tree)]
 
@@ -474,7 +472,6 @@ class PoissonLoss(_LossOfRows):
 
     names = ("poisson",)
     goes_with = frozenset({LINES, EXPOSURES, ORDER})
-    link = "log"
     code = POISSON
 
     @classmethod
@@ -611,21 +608,12 @@ def compose(
         raise ValueError(
             f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None."
         )
-    if kind.link != "identity" and parts[LINES]:
-        for bound, value in {
-            "monotonic_cst": constraint,
-            "max_terms": max_terms,
-        }.items():
-            if value is not None:
-                raise ValueError(
-                    f"{bound} does not go with leaves={leaves!r} of counts: allowed is None."
-                )
     loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss
     lines = loss if isinstance(loss, LinearLeafObjective) else None
     has_lines = leaves != "constant" and LINES in kind.goes_with
-    if lines is None and has_lines and kind.link == "identity":
+    if lines is None and has_lines and kind is not PoissonLoss:
         loss = lines = lines_asked(leaves, dataset, max_terms)
     if parts[OUTPUTS]:
         return MeansOfOutputs() if lines is None else LinesOfOutputs(lines=lines)
@@ -642,10 +630,9 @@ def models_of_leaves(
     Where exposures are made of all rows ``"auto"`` is models, too: they compete with constant
     leaves.
     """
-    objective = dataset.objective
-    is_log = objective is not None and objective.link == "log"
     competes = leaves == "auto" and dataset.exposures_of is not None
-    if not is_log or (leaves in ("auto", "constant") and not competes):
+    is_asked = competes or leaves not in ("auto", "constant")
+    if not is_asked or not isinstance(dataset.objective, PoissonLoss):
         return None
     return LogLinearLeaves(features_asked(leaves, dataset))
 

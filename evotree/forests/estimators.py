@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin, is_classifier
+from sklearn.base import RegressorMixin
 from sklearn.ensemble import BaseEnsemble
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import (
@@ -36,14 +34,12 @@ from evotree.estimators.rows import (
 from evotree.fitted import Fitted
 from evotree.forests.growing import (
     Grower,
-    given_positions,
     grow_forest,
     rows_of_choice,
-    sums_out_of_bag,
+    score_out_of_bag,
 )
 from evotree.log import log_begin, log_end
 from evotree.rng import seed_from
-from evotree.tables.frames import read_labels
 from evotree.tree import ObliqueTree, mean_of_trees
 
 # The share of the trees that have means in their leaves, where others have lines.
@@ -56,19 +52,14 @@ _PARAMETERS = """Parameters
     n_estimators : int, at least 1, default=30
         Number of trees.
     max_samples : int, float in (0, 1] or None, default=0.8
-        How many rows are drawn for a tree, or which share of them; None for as many as there are.
-    bootstrap : bool, default=False
-        Whether they are drawn with replacement, in proportion to their weights; without, all rows
-        are as likely, and keep their weights in the tree.
-    max_features : int, float in (0, 1] or None, default=None
-        How many columns a tree may use, or which share of them, drawn for each tree; None for all,
-        and for half of them where a tree is axis-parallel.
+        How many rows are drawn for a tree, without replacement, or which share of them; None for
+        as many as there are. All are as likely, and keep their weights in the tree.
     max_split_terms : int, float in (0, 1] or None, default=None
-        Greatest number of features of a split, or share of those of the tree; None for any.
+        Greatest number of features of a split, or share of them; None for any.
     max_depth : int, at least 1, or None, default=None
         Greatest depth of a tree; None for any.
     oob_score : bool, default=False
-        Whether each training row is predicted by the trees whose bags lack it.
+        Whether each training row is predicted by the trees whose bags lack it, for a score.
     n_jobs : int or None, default=None
         Number of trees that are made at a time, by threads, or what `joblib.parallel_config`
         names, such as processes or Dask; -1 means as many as there are cores.
@@ -87,8 +78,9 @@ _ATTRIBUTES = """Attributes
     feature_importances_ : ndarray of shape (`n_features_in_`,)
         Mean of those of the trees.
     oob_score_ : float
-        With `oob_score`, what `score` is on training rows that are predicted out of bag. Rows by
-        which a classifier chooses the kind of its trees are left out, if there are others."""
+        With `oob_score`, what `score` is on training rows that are predicted out of bag, with the
+        weights of rows and classes. Rows by which a classifier chooses the kind of its trees are
+        left out, if there are others."""
 
 
 @dataclass(eq=False, repr=False)
@@ -102,8 +94,6 @@ class ObliqueForest(RowEncoder, BaseEnsemble):
     n_estimators: Annotated[int, _COUNT] = 30
     _: KW_ONLY
     max_samples: Annotated[float | None, _COUNT, _SHARE, None] = 0.8
-    bootstrap: Annotated[bool, "boolean"] = False
-    max_features: Annotated[float | None, _COUNT, _SHARE, None] = None
     max_split_terms: Annotated[float | None, _COUNT, _SHARE, None] = None
     max_depth: Annotated[int | None, _COUNT, None] = None
     oob_score: Annotated[bool, "boolean"] = False
@@ -142,56 +132,23 @@ class ObliqueForest(RowEncoder, BaseEnsemble):
         dataset = dataset.evolved_for(self._objective(dataset))
         seed = seed_from(self.random_state)
         n_drawn = _amount(self.max_samples, dataset.n_groups)
+        if self.oob_score and n_drawn == dataset.n_groups:
+            raise ValueError(
+                f"oob_score=True with max_samples={self.max_samples}: no tree lacks a row of those "
+                "given. Allowed are fewer max_samples, more rows, and oob_score=False."
+            )
         grower = Grower(
-            self.bootstrap,
             n_drawn,
-            None
-            if self.max_features is None
-            else _amount(self.max_features, len(dataset.column_names)),
             feature_bound(self.max_split_terms, dataset.X.shape[1]),
             self.max_depth,
             self._means_share,
         )
-        if self.oob_score and not self.bootstrap:
-            self._check_out_of_bag(n_drawn < dataset.n_groups)
         members = grow_forest(grower, dataset, self.n_estimators, seed, self.n_jobs)
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         log_end(self, time.perf_counter() - begin)
         if self.oob_score:
-            rows = np.asarray(self._features(X), dtype=np.float64)
-            weight = beside.weights(X, rows)
-            y = column_or_1d(read_labels(y) if is_classifier(self) else y)
-            as_given = replace(
-                dataset.like(rows, y), extras=beside.columns(X, rows, y)[0]
-            )
-            positions = given_positions(as_given, weight, dataset)
-            sums, n_voters = sums_out_of_bag(members, rows, positions)
-            with np.errstate(invalid="ignore"):  # NaN where no bag lacks a row
-                found = sums / n_voters[:, np.newaxis]
-            known = n_voters > 0
-            self._check_out_of_bag(bool(weight[known].any()))
             asked = rows_of_choice(dataset, self.n_estimators, seed)
-            unseen = known & ~np.append(asked, False)[positions]
-            known = unseen if weight[unseen].any() else known
-            if is_classifier(self):
-                self.oob_decision_function_ = found
-            else:
-                self.oob_prediction_ = found[:, 0]
-            score = accuracy_score if is_classifier(self) else r2_score
-            self.oob_score_ = float(
-                score(
-                    y[known], self._predicted(found[known]), sample_weight=weight[known]
-                )
-            )
-
-    def _check_out_of_bag(self, are_some: bool) -> None:
-        """Refuse a score out of bag where no bag lacks a row."""
-        if not are_some:
-            raise ValueError(
-                f"oob_score=True with max_samples={self.max_samples} and "
-                f"bootstrap={self.bootstrap}: no tree lacks a row of those given. Allowed are "
-                "fewer max_samples, bootstrap=True, more rows, and oob_score=False."
-            )
+            self.oob_score_ = score_out_of_bag(members, dataset, asked)
 
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""
@@ -219,16 +176,6 @@ class ObliqueForest(RowEncoder, BaseEnsemble):
         """Return the mean of what the trees predict for rows, of shape (n_samples, n_outputs)."""
         return mean_of_trees(self.trees_, self._features(X))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row, or the mean of what the trees predict."""
-        return self._predicted(self._vote(X))
-
-    def _predicted(self, votes: np.ndarray) -> np.ndarray:
-        """Return the class, or the target, of each row of votes."""
-        return (
-            self.classes_[votes.argmax(axis=1)] if is_classifier(self) else votes[:, 0]
-        )
-
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -248,9 +195,6 @@ class ObliqueForestClassifier(ClassReader, ObliqueForest):
         Weights of the classes, as in scikit-learn; ``"balanced"`` counts rows by their weights.
 
     <ATTRIBUTES>
-    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        With `oob_score`, the probabilities of the training rows out of bag; NaN for rows that all
-        bags have.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
 
@@ -280,6 +224,11 @@ class ObliqueForestClassifier(ClassReader, ObliqueForest):
         """Return the means of the class shares of the leaves that rows reach, by `classes_`."""
         return self._vote(X)
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row."""
+        votes = self._vote(X)
+        return self.classes_[votes.argmax(axis=1)]
+
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -294,9 +243,6 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
         mean of their targets; ``"auto"`` draws one or the other for each tree.
 
     <ATTRIBUTES>
-    oob_prediction_ : ndarray of shape (n_samples,)
-        With `oob_score`, the predictions of the training rows out of bag; NaN for rows that all
-        bags have.
 
     References
     ----------
@@ -317,6 +263,10 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     _kind = TAORegressor
 
     leaves: Annotated[Any, StrOptions(set(LEAVES)), LinearLeaves] = "auto"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean of what the trees predict for each row."""
+        return self._vote(X)[:, 0]
 
     @property
     def _means_share(self) -> float:  # type: ignore[override]

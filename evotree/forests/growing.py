@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.metrics import accuracy_score, r2_score
 
-from evotree.dataset import Dataset, bag_of, empty_rows, shares_of_rows
+from evotree.dataset import Dataset, empty_rows
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.growth import GrowthLimits, grow
@@ -32,6 +33,7 @@ from evotree.operators.initialization.population import sparsity_path
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Axis
 from evotree.rng import as_generator, make_streams
+from evotree.schema import Schema
 from evotree.tree import ObliqueTree
 
 log = logging.getLogger(__name__)
@@ -67,19 +69,15 @@ class Member(NamedTuple):
     """A tree of a forest."""
 
     tree: ObliqueTree  # over raw features; its values are of the rows of its bag
-    # (n_rows,): how often each given row is in the bag, in the order of `Dataset.distinct_of`.
-    n_times: np.ndarray
+    # (n_rows,): whether each given row is in the bag, in the order of `Dataset.distinct_of`.
+    is_taken: np.ndarray
 
 
 @dataclass(frozen=True)
 class Grower:
     """What the trees of a forest have in common."""
 
-    bootstrap: bool  # whether the rows of a bag are drawn with replacement
     n_drawn: int  # how many rows are drawn, or groups of rows
-    # How many columns a tree may use. None is for all; for half of them where a tree is
-    # axis-parallel, or half to all where most are.
-    n_columns: int | None
     max_width: int | None  # greatest number of terms of a split
     max_depth: int | None  # depth to which trees are grown
     # The share of the trees that have no linear models in their leaves where others do.
@@ -89,14 +87,15 @@ class Grower:
     def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
         """Return the tree of a stream."""
         rng = as_generator(stream)
-        n_times = self._draw_rows(dataset, rng)
-        taken = np.flatnonzero(n_times)
-        bag = bag_of(dataset, n_times) if self.bootstrap else dataset.subsample(taken)
+        drawn = rng.choice(dataset.n_groups, self.n_drawn, replace=False)
+        is_taken = np.isin(dataset.group_of, drawn)
+        taken = np.flatnonzero(is_taken)
+        bag = dataset.subsample(taken)
         if rng.uniform() < self.means_share:
             bag = bag.evolved_for(None)
         share = 1.0 - AXIS_SHARE if self.is_mostly_axis else AXIS_SHARE
         is_axis = bag.n_classes > 0 and rng.uniform() < share
-        features = draw_features(bag, self._columns_of(bag, is_axis, rng), rng)
+        features = draw_features(bag, self._share_of_columns(is_axis, rng), rng)
         rows = restrict(bag, features)
         unit = math.log(len(taken) + 1.0) / len(taken)
         multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
@@ -116,25 +115,13 @@ class Grower:
         if bag.bound_objective is not None:
             tree = bag.bound_objective.finish(tree, bag)
         log.debug("tree of a forest: %r of %d rows", tree, len(taken))
-        return Member(tree, n_times)
+        return Member(tree, is_taken)
 
-    def _draw_rows(self, dataset: Dataset, rng: np.random.Generator) -> np.ndarray:
-        """Return how often each given row is in a bag."""
-        if self.bootstrap:
-            share = np.bincount(dataset.group_of, shares_of_rows(dataset))
-            return rng.multinomial(self.n_drawn, share)[dataset.group_of]
-        n_times = np.zeros(dataset.n_groups, dtype=np.int64)
-        n_times[rng.choice(dataset.n_groups, self.n_drawn, replace=False)] = 1
-        return n_times[dataset.group_of]
-
-    def _columns_of(self, bag: Dataset, is_axis: bool, rng: np.random.Generator) -> int:
-        """Return how many columns a tree may use."""
-        if self.n_columns is not None:
-            return self.n_columns
-        share = AXIS_FEATURES if is_axis else 1.0
+    def _share_of_columns(self, is_axis: bool, rng: np.random.Generator) -> float:
+        """Return the share of the columns that a tree may use."""
         if is_axis and self.is_mostly_axis:
-            share = rng.uniform(AXIS_FEATURES, 1.0)
-        return max(1, round(share * (int(bag.column_of[-1]) + 1)))
+            return rng.uniform(AXIS_FEATURES, 1.0)
+        return AXIS_FEATURES if is_axis else 1.0
 
     def _path_tree(
         self, rows: Dataset, penalty: float, stream: np.ndarray
@@ -203,9 +190,9 @@ def votes_better(
     rows = dataset.unmerged()
     is_wrong = []
     for trees in (candidates, members):
-        shares, n_voters = sums_out_of_bag(trees, rows.raw, np.arange(dataset.n_rows))
-        is_known = is_counted & (n_voters > 0)
-        is_wrong.append(is_known & (shares.argmax(axis=1) != rows.y))
+        votes, is_known = votes_out_of_bag(trees, rows)
+        is_known &= is_counted
+        is_wrong.append(is_known & (votes.argmax(axis=1) != rows.y))
     fewer = rows.sample_weight * (is_wrong[1].astype(np.float64) - is_wrong[0])
     errors = [rows.sample_weight[wrong].sum() for wrong in is_wrong]
     fewer = np.bincount(dataset.group_of, fewer)
@@ -213,28 +200,46 @@ def votes_better(
     return bool(is_significant and errors[0] <= LESS * errors[1])
 
 
-def sums_out_of_bag(
-    members: Sequence[Member], X: np.ndarray, positions: np.ndarray
+def votes_out_of_bag(
+    members: Sequence[Member], rows: Dataset
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sums of what trees whose bags lack a row predict for it, and how many trees these are.
+    """Return the mean of what trees whose bags lack a row predict for it, and which rows have any.
 
-    ``positions (n_rows,)`` are those of the rows among the given rows; -1 for what is none of them.
+    The rows are those given, none of them merged; where all bags have one, the mean is 0.
     """
-    sums: np.ndarray = np.zeros((len(X), members[0].tree.values.shape[1]))
-    n_voters: np.ndarray = np.zeros(len(X), dtype=np.int64)
-    for tree, n_times in members:
-        is_out = np.append(n_times, 0)[positions] == 0
-        sums += np.where(is_out[:, np.newaxis], tree.predict_value(X), 0.0)
+    n_outputs = members[0].tree.values.shape[1]
+    sums: np.ndarray = np.zeros((rows.n_distinct, n_outputs))
+    n_voters: np.ndarray = np.zeros((rows.n_distinct, 1))
+    for tree, is_taken in members:
+        is_out = ~is_taken[:, np.newaxis]
+        sums += np.where(is_out, tree.predict_value(rows.raw), 0.0)
         n_voters += is_out
-    return sums, n_voters
+    return sums / np.maximum(n_voters, 1.0), n_voters[:, 0] > 0.0
+
+
+def score_out_of_bag(
+    members: Sequence[Member], dataset: Dataset, is_asked: np.ndarray
+) -> float:
+    """Return the accuracy, or R², out of bag, without the rows that were asked before if it can."""
+    rows = dataset.unmerged()
+    votes, is_known = votes_out_of_bag(members, rows)
+    unseen = is_known & ~is_asked
+    counted = unseen if rows.sample_weight[unseen].any() else is_known
+    found, truth = votes.argmax(axis=1), rows.y
+    if not dataset.n_classes:
+        found, truth = votes[:, 0], rows.target_mean + rows.target_scale * rows.y
+    score = accuracy_score if dataset.n_classes else r2_score
+    weight = rows.sample_weight[counted]
+    return float(score(truth[counted], found[counted], sample_weight=weight))
 
 
 def draw_features(
-    dataset: Dataset, n_columns: int, rng: np.random.Generator
+    dataset: Dataset, share: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the features of some columns of a table."""
+    """Return the features of a share of the columns of a table, of one at least."""
     column_of = dataset.column_of
-    drawn = rng.choice(int(column_of[-1]) + 1, n_columns, replace=False)
+    n_columns = int(column_of[-1]) + 1
+    drawn = rng.choice(n_columns, max(1, round(share * n_columns)), replace=False)
     return np.flatnonzero(np.isin(column_of, drawn))
 
 
@@ -253,22 +258,6 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
         mean=dataset.mean[features],
         scale=dataset.scale[features],
         spread=dataset.spread[features],
-        feature_names=tuple(dataset.feature_names[j] for j in features),
-        schema=None,
+        schema=Schema.of_features(dataset.feature_names[j] for j in features),
         objective=objective,
     )
-
-
-def given_positions(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndarray:
-    """Return the numbers that rows have among the given rows of a data set made of them."""
-    is_there = weight > 0.0
-    if dataset.n_classes:
-        is_there &= np.isin(rows.y, dataset.y)
-    there = np.flatnonzero(is_there)
-    keys = [rows.y[there], *(rows.raw[there] + 0.0).T[::-1]]
-    if rows.groups is not None:
-        keys.insert(0, rows.groups[there])
-    order = np.lexsort(keys)
-    positions = np.full(rows.n_distinct, -1, dtype=np.int64)
-    positions[there[order]] = np.arange(len(order))
-    return positions

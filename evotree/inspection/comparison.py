@@ -1,14 +1,12 @@
-"""Two rows beside each other on the paths of a tree, and two models on the same rows."""
+"""Two rows beside each other on the paths of a tree."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from sklearn.base import is_classifier
 
 from evotree.paths import explain
-from evotree.tables.frames import read_labels
 
 
 def check_model(name: str, model: Any) -> None:
@@ -105,92 +103,3 @@ def one_row(name: str, row: Any) -> Any:
     if np.ndim(row) == 0 or rows.shape[0] != 1 or len(rows.shape) != 2:
         raise ValueError(f"{name} has shape {np.shape(row)}: allowed is one row.")
     return rows if isinstance(rows, np.ndarray | pd.DataFrame) else rows.to_pandas()
-
-
-class ModelComparison(NamedTuple):
-    """Two models, a and b, on the same rows.
-
-    `models` has a line for each: its score, leaves, terms and complexity, and ``better``, how many
-    rows it alone predicts right; for targets, nearer. `disagreement` is the share of rows that they
-    predict differently, and `p_value` that of McNemar's exact test of ``better``; for targets it is
-    the exact sign test. `leaves` counts rows by the leaves of both.
-    """
-
-    models: pd.DataFrame
-    disagreement: float
-    p_value: float
-    leaves: pd.DataFrame
-
-    def __repr__(self) -> str:
-        return (
-            f"{self.models.to_string()}\n{self.disagreement:.1%} of the rows are predicted "
-            f"differently; which model is better: p = {self.p_value:.3g}"
-        )
-
-
-def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
-    """Compare two fitted models of one tree, of classes or of one target.
-
-    Parameters
-    ----------
-    a, b : fitted estimators of one tree
-        Both classifiers, or both regressors.
-    X : array-like of shape (n_rows, n_columns)
-        Rows, best such as neither was fitted to: on others its score is too good, and the p-value
-        means little.
-    y : array-like of shape (n_rows,)
-        Their classes or targets.
-
-    Returns
-    -------
-    ModelComparison
-        Scores are accuracies, or R².
-
-    Raises
-    ------
-    TypeError
-        If one is no estimator of one tree.
-    ValueError
-        If the models are of different tasks, or `y` is not one target of the rows.
-    """
-    models = {"a": a, "b": b}
-    for name, model in models.items():
-        check_model(name, model)
-    truth = np.asarray(read_labels(y) if is_classifier(a) else y)
-    found = [np.asarray(model.predict(X)) for model in models.values()]
-    if is_classifier(a) != is_classifier(b):
-        raise ValueError(
-            "b: allowed are models of classes, as a is, or both of targets."
-        )
-    for one in found:
-        if one.shape != truth.shape:
-            raise ValueError(
-                f"y has shape {truth.shape}: allowed is {one.shape}, as predictions."
-            )
-    if truth.ndim != 1:
-        raise ValueError(f"y has shape {truth.shape}: allowed is one target.")
-    losses = [
-        one != truth if is_classifier(a) else np.abs(one - truth) for one in found
-    ]
-    better = [int((losses[i] < losses[1 - i]).sum()) for i in (0, 1)]
-    table = pd.DataFrame(
-        [
-            {
-                "score": model.score(X, y),
-                "n_leaves": model.tree_.n_leaves,
-                "n_terms": model.tree_.n_terms,
-                "complexity": model.tree_.complexity,
-            }
-            for model in models.values()
-        ],
-        index=list(models),
-    )
-    reached = (
-        pd.Series(one.apply(X), name=f"leaf of {name}") for name, one in models.items()
-    )
-    return ModelComparison(
-        models=table.assign(better=better),
-        disagreement=float(np.mean(found[0] != found[1])),
-        p_value=stats.binomtest(better[0], sum(better)).pvalue if sum(better) else 1.0,
-        leaves=pd.crosstab(*reached),
-    )

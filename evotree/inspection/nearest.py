@@ -12,24 +12,23 @@ exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
-from numbers import Integral, Real
-from typing import Any, NamedTuple, Self, TypeAlias
+from itertools import chain, compress
+from numbers import Real
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_list_like
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from evotree.fitted import TrainingRows, uncorrelated_spreads
+from evotree.fitted import Fitted, used_features
 from evotree.inspection.comparison import check_model, one_row
 from evotree.schema import (
-    LOG,
     MISSING,
     TRUTH,
     WHOLE,
-    Bend,
     CategoricalColumn,
     Column,
     NumericColumn,
@@ -37,7 +36,6 @@ from evotree.schema import (
     columns_asked,
     text_of,
 )
-from evotree.tables.frames import by_label
 from evotree.tree import ObliqueTree
 from evotree.words import check_whole, printable
 
@@ -46,20 +44,12 @@ MARGINS = (1e-5, 1e-4, 1e-3)
 
 _NOTHING = 1e-9  # a change of fewer spreads is none
 
-_FREE = 1e-9  # the price of what follows from other parts
-# A logarithm is drawn by so many lines at first, over the range of its column; more are added at
-# the point that was found, until the logarithm is off its line by so few spreads.
-_LINES = 8
-_MAX_REFINEMENTS = 10
-_STRAIGHT_SPREADS = 1e-7
-_FARTHEST = 1e4  # spreads that a column without bounds may change by, if it bends
-
 # ---- the smallest step into a polytope: one mixed-integer program -------------------------------
 
 _WHOLE = 1e-6  # what is nearer to a whole number is one
 _SUM_SLACK = 1e-9
 _PROGRAM_LIMITS = {"mip_rel_gap": 0.0, "node_limit": 10_000, "time_limit": 60.0}
-_SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
+_SOLVED, _LIMITED, _INFEASIBLE = 0, 1, 2  # what milp says of a program
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,44 +75,24 @@ def shortest(steps: Steps) -> np.ndarray | None:
     high = np.where(whole, np.floor(high + _WHOLE), high)
     if (low > high).any():
         return None
-    A = np.hstack([steps.A, -steps.A])
-    # Programs whose parts are all pinned make HiGHS fail.
-    is_free = low < high
-    solution = np.where(is_free, 0.0, low)
-    limits = steps.b - A @ solution
-    if is_free.any():
-        solved = _solve(
-            np.tile(steps.prices, 2)[is_free],
-            whole[is_free],
-            Bounds(low[is_free], high[is_free]),
-            LinearConstraint(A[:, is_free], -np.inf, limits) if len(limits) else (),
-        )
-        if solved is None:
-            return None
-        solution[is_free] = solved
-    elif (limits < -_SUM_SLACK).any():
-        return None
-    up, down = solution.reshape(2, -1)
-    return np.where(steps.is_whole, np.round(up - down), up - down)
-
-
-def _solve(
-    cost: np.ndarray, whole: np.ndarray, bounds: Bounds, constraints: Any
-) -> np.ndarray | None:
-    """Return the cheapest variables within bounds and constraints, or None."""
+    # Programs whose parts are all pinned make HiGHS fail: the last part is free.
+    A = np.hstack([steps.A, -steps.A, np.zeros((len(steps.A), 1))])
     # Presolving fails on some programs with narrow margins.
     for presolve in (True, False):
         result = milp(
-            cost,
-            integrality=whole,
-            bounds=bounds,
-            constraints=constraints,
+            np.append(np.tile(steps.prices, 2), 1.0),
+            integrality=np.append(whole, False),
+            bounds=Bounds(np.append(low, 0.0), np.append(high, 1.0)),
+            constraints=LinearConstraint(A, -np.inf, steps.b) if len(A) else (),
             options=_PROGRAM_LIMITS | {"presolve": presolve},
         )
-        if result.status == 1:
+        if result.status == _SOLVED:
+            up, down = result.x[:-1].reshape(2, -1)
+            return np.where(steps.is_whole, np.round(up - down), up - down)
+        if result.status == _INFEASIBLE:
+            return None
+        if result.status == _LIMITED:
             break
-        if result.status in _SOLVED:
-            return result.x
     raise ValueError(
         "the nearest point takes too long to be found: fix columns (fixed), narrow bounds, or "
         "leave out integers."
@@ -154,7 +124,6 @@ class Counterfactual:
     changes: dict[str, tuple[Any, Any]]
     distance: float
     leaf: int  # that it reaches
-    point: np.ndarray  # in the features of the tree
 
     def __repr__(self) -> str:
         changes = [
@@ -181,8 +150,12 @@ class Goal(NamedTuple):
     label: int | None = None  # the class, by position, whose score is to be the largest
 
 
-# A distance, its leaf, and the point there.
-LeafPoint: TypeAlias = tuple[float, int, np.ndarray]
+class LeafPoint(NamedTuple):
+    """A point of a leaf, in the features of the tree."""
+
+    distance: float
+    leaf: int
+    point: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,35 +182,27 @@ class PointLimits:
     ) -> Self:
         """Return the limits that users give; whole numbers and truth values stay so."""
         n = len(schema)
-        is_number = np.array([isinstance(one, NumericColumn) for one in schema])
         limits = cls(
             costs=np.ones(n),
             lower=np.full(n, -np.inf),
             upper=np.full(n, np.inf),
-            whole=is_number & [one.holds in (WHOLE, TRUTH) for one in schema],
+            whole=np.array([one.holds in (WHOLE, TRUTH) for one in schema]),
             fixed=np.zeros(n, dtype=bool),
             plausible=bool(plausible),
         )
-        costs = by_label(costs, schema.names, "costs")
-        if costs is not None and not isinstance(costs, Mapping):
-            if np.shape(costs) != (n,):
+        for name, given in (("costs", costs), ("bounds", bounds)):
+            if not isinstance(given, Mapping | None):
                 raise ValueError(
-                    f"costs has the shape {np.shape(costs)}: allowed are ({n},), one number for "
-                    "each column, and mappings."
+                    f"{name}={given!r}: allowed are mappings, by names or positions of columns."
                 )
-            costs = dict(enumerate(costs))
-        if not isinstance(bounds, Mapping | None):
-            raise ValueError(
-                f"bounds={bounds!r}: allowed are mappings of columns to pairs."
-            )
         for key, cost in (costs or {}).items():
             if not isinstance(cost, Real) or not 0.0 < float(cost) < math.inf:
                 raise ValueError(
                     f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
                 )
-            limits.costs[_positions("costs", [key], schema)] = cost
+            limits.costs[_positions("costs", key, schema)] = cost
         for key, pair in (bounds or {}).items():
-            (c,) = _positions("bounds", [key], schema, of_numbers=True)
+            (c,) = _positions("bounds", key, schema, of_numbers=True)
             try:
                 low, high = pair
                 limits.lower[c] = -math.inf if low is None else low
@@ -249,8 +214,7 @@ class PointLimits:
                 raise ValueError(
                     f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
                 )
-        whole = _positions("integers", integers, schema, of_numbers=True)
-        limits.whole[whole] = True
+        limits.whole[_positions("integers", integers, schema, of_numbers=True)] = True
         limits.fixed[_positions("fixed", fixed, schema)] = True
         return limits
 
@@ -278,13 +242,9 @@ def _positions(
     parameter: str, names: Any, schema: Schema, of_numbers: bool = False
 ) -> list[int]:
     """Return the positions of columns that users give as one name or several."""
-    listed: Any = () if names is None else names
-    if isinstance(names, str | Integral):
-        listed = (names,)
-    if not isinstance(listed, Iterable):
-        raise ValueError(
-            f"{parameter}={names!r}: allowed are names and positions of columns."
-        )
+    if names is None:
+        return []
+    listed = names if is_list_like(names) else [names]
     found = sorted(columns_asked(listed, schema.names, parameter))
     for c in found:
         if of_numbers and isinstance(schema[c], CategoricalColumn):
@@ -295,78 +255,59 @@ def _positions(
 
 
 class Space:
-    """The points that a row may become within the limits; missing cells are fixed."""
+    """The points that a row may become within the limits; an entry for each feature."""
 
     def __init__(
-        self,
-        tree: ObliqueTree,
-        training: TrainingRows,
-        schema: Schema,
-        x: np.ndarray,
-        limits: PointLimits,
+        self, fitted: Fitted, tree: ObliqueTree, x: np.ndarray, limits: PointLimits
     ) -> None:
-        self.tree, self.schema, self.x, self.limits = tree, schema, x, limits
-        self.column_of = schema.column_of
+        schema, of = fitted.schema, fitted.schema.column_of
+        training: Any = fitted.training
+        self.tree, self.x = tree, x
         self.spread = np.where(tree.known_spread > 0.0, tree.known_spread, 1.0)
-        self.norms = uncorrelated_spreads(tree)
-        of = self.column_of
-        self.lower, self.upper = limits.lower[of], limits.upper[of]
-        self.bends = schema.bends
-        self.breaks: dict[int, list[float]] = {}  # further ends of lines, by the column
-        self.is_bend = np.isin(np.arange(len(x)), list(self.bends))
-        self.is_whole = limits.whole[of] & ~self.is_bend
-        stays = limits.fixed[of]
+        is_level = np.array([isinstance(schema[c], CategoricalColumn) for c in of])
+        is_missing = np.array([level == MISSING for level in schema.levels])
+        stays, self.is_whole = limits.fixed[of], limits.whole[of] | is_level
+        self.is_whole[list(schema.bends)] = False
         for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
             raise ValueError(
                 f"{schema.names[of[j]]!r} holds whole numbers, by its type or by integers: the row "
                 f"has {x[j]:g} there."
             )
+        lower, upper = limits.lower[of], limits.upper[of]
         if limits.plausible:
-            self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
-            self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
-        is_level = np.array([isinstance(schema[c], CategoricalColumn) for c in of])
-        self.is_whole |= is_level
-        self.lower[is_level], self.upper[is_level] = 0.0, 1.0
-        # No bound that is given, or left out, makes more of a truth value.
-        is_truth = np.array([schema[c].holds == TRUTH for c in of])
-        self.lower[is_truth] = np.maximum(self.lower[is_truth], 0.0)
-        self.upper[is_truth] = np.minimum(self.upper[is_truth], 1.0)
-        # No cell becomes missing, and one level excludes the others.
-        is_missing = np.array([level == MISSING for level in schema.levels])
-        self.lower[is_missing] = self.upper[is_missing] = x[is_missing]
-        self.groups: list[tuple[np.ndarray, bool]] = []
-        for c in np.unique(of[is_level]):
-            known = np.flatnonzero((of == c) & ~is_missing)
-            if len(known) > 1:
-                # Of three levels and more each makes a feature: a row has one of them.
-                self.groups.append((known, bool(x[known].sum() == 1.0)))
-        self.lower = np.where(stays, np.maximum(self.lower, x), self.lower)
-        self.upper = np.where(stays, np.minimum(self.upper, x), self.upper)
-        for j, (base, bend) in self.bends.items():
-            reach = _FARTHEST * self.spread[base]
-            self.lower[base] = max(self.lower[base], x[base] - reach)
-            self.upper[base] = min(self.upper[base], x[base] + reach)
-            ends = bend.of(np.array([self.lower[base], self.upper[base]]))
-            self.lower[j], self.upper[j] = np.sort(ends)
+            lower = np.maximum(lower, np.minimum(training.lowest, x))
+            upper = np.minimum(upper, np.maximum(training.highest, x))
+        # No bound that is given, or left out, makes more of a level or a truth value.
+        is_binary = is_level | [schema[c].holds == TRUTH for c in of]
+        lower = np.where(is_binary, np.maximum(lower, 0.0), lower)
+        upper = np.where(is_binary, np.minimum(upper, 1.0), upper)
+        # No cell becomes missing. Bends that a tree reads are those of columns that are fixed.
+        stays |= is_missing
+        stays[list(schema.bends)] = True
+        self.lower = np.where(stays, np.maximum(lower, x), lower)
+        self.upper = np.where(stays, np.minimum(upper, x), upper)
         # Whole numbers take steps of 1, others of a spread.
         self.unit = np.where(self.is_whole, 1.0, self.spread)
-        self.prices = np.where(
-            self.is_bend, _FREE, limits.costs[of] * self.unit / self.spread
-        )
+        self.prices = limits.costs[of] * self.unit / self.spread
+        self.level_rows: list[np.ndarray] = []  # each has a limit of its own
+        self.level_limits: list[float] = []
+        for c in np.unique(of[is_level]):
+            known = ((of == c) & ~is_missing).astype(np.float64)
+            # Of three levels and more each makes a feature: a row has one of them at most, and
+            # one that is no other level has one.
+            self.level_rows.append(known)
+            self.level_limits.append(1.0 - known @ x)
+            if known.sum() > 1.0 and known @ x == 1.0:
+                self.level_rows.append(-known)
+                self.level_limits.append(0.0)
 
-    def steps(
-        self, leaf: int, goal: Goal, margin: float
-    ) -> tuple[np.ndarray, Steps] | None:
-        """Return the features that matter to a leaf, and the steps in them that lead there.
-
-        Parts beyond those of the features say on which line of a column that bends a point is.
-        """
-        rows, limits = [], []
-        for normal, limit, norm, is_closed, width in self._half_spaces(leaf, goal):
-            if norm == 0.0:
-                if limit < normal @ self.x:
-                    return None
-                continue
+    def steps(self, leaf: int, goal: Goal, margin: float) -> Steps:
+        """Return the steps that lead to a leaf, by a margin behind its hyperplanes."""
+        rows, limits = [*self.level_rows], [*self.level_limits]
+        for normal, limit, is_closed, width in self._half_spaces(leaf, goal):
+            norm = float(np.linalg.norm(normal * self.spread))
+            if not 0.0 < norm < np.inf:
+                norm = 1.0
             slack = (limit - normal @ self.x) / norm
             is_exact = is_closed and bool(self.is_whole[normal != 0.0].all())
             behind = 0.0 if is_exact else min(margin, 0.25 * width / norm)
@@ -374,131 +315,26 @@ class Space:
                 behind = min(behind, slack)  # what holds now may hold as narrowly
             rows.append(normal * self.unit / norm)
             limits.append(slack - behind)
-        A = np.array(rows).reshape(len(rows), len(self.x))
-        must = (self.lower > self.x) | (self.upper < self.x)
-        is_used = (A != 0.0).any(axis=0)
-        matters = np.unique(self.column_of[is_used | must])
-        is_needed = is_used | ~self.is_bend
-        features = np.flatnonzero(np.isin(self.column_of, matters) & is_needed)
-        for known, is_one in self.groups:
-            if self.column_of[known[0]] in matters:
-                sums = np.isin(np.arange(len(self.x)), known).astype(np.float64)
-                present = float(self.x[known].sum())
-                for sign in (1.0, -1.0) if is_one else (1.0,):
-                    A = np.vstack([A, sign * sums])
-                    limits.append(sign * (1.0 - present))
-        steps = Steps(
-            A=A[:, features],
-            b=np.array(limits),
-            lower=((self.lower - self.x) / self.unit)[features],
-            upper=((self.upper - self.x) / self.unit)[features],
-            prices=self.prices[features],
-            is_whole=self.is_whole[features],
-        )
-        place = {j: at for at, j in enumerate(features.tolist())}
-        for base in sorted({self.bends[j][0] for j in place if j in self.bends}):
-            steps = self._on_lines(steps, base, place)
-        return features, steps
-
-    def _on_lines(self, steps: Steps, base: int, place: Mapping[int, int]) -> Steps:
-        """Return steps by which the bends of a column follow its number, on one of some lines.
-
-        Each line has a part that is 1 where the number is between its ends; then the bends are on
-        the chords between these ends, of hinges the lines themselves.
-        """
-        of = [j for j in place if self.bends.get(j, (-1,))[0] == base]
-        ends = self._ends(base, [self.bends[j][1] for j in of])
-        x, low, high = self.x[base], ends[:-1], ends[1:]
-        n, m = len(steps.prices), len(low)
-        if m == 0:  # the number stays, and so do its bends
-            return steps
-        on = np.zeros(m)
-        if low[0] <= x <= high[-1]:
-            on[np.searchsorted(high, x)] = 1.0
-        lines = slice(n, n + m)
-        unit = self.unit[base]
-        rows, limits = [np.zeros((4, n + m))], [[1.0 - on.sum(), on.sum() - 1.0]]
-        rows[0][0, lines], rows[0][1, lines] = 1.0, -1.0
-        rows[0][2, lines], rows[0][3, lines] = low / unit, -high / unit
-        rows[0][2, place[base]], rows[0][3, place[base]] = -1.0, 1.0
-        limits.append([(x - low @ on) / unit, (high @ on - x) / unit])
-        for j in of:
-            values = self.bends[j][1].of(ends)
-            slopes = np.diff(values) / (high - low)
-            # How far the bend is from each line at the ends of all of them, at most.
-            away = values[:-1, np.newaxis] + slopes[:, np.newaxis] * (
-                ends - low[:, np.newaxis]
-            )
-            room = np.abs(values - away).max(axis=1)
-            here = self.x[j] - values[:-1] - slopes * (x - low)
-            for sign in (1.0, -1.0):
-                block = np.zeros((m, n + m))
-                block[:, place[j]] = sign * self.unit[j]
-                block[:, place[base]] = -sign * slopes * unit
-                block[:, lines] = np.diag(room)
-                rows.append(block / self.unit[j])
-                limits.append((room * (1.0 - on) - sign * here) / self.unit[j])
         return Steps(
-            A=np.vstack([np.pad(steps.A, ((0, 0), (0, m))), *rows]),
-            b=np.concatenate([steps.b, *limits]),
-            lower=np.append(steps.lower, -on),
-            upper=np.append(steps.upper, 1.0 - on),
-            prices=np.append(steps.prices, np.full(m, _FREE)),
-            is_whole=np.append(steps.is_whole, np.ones(m, dtype=bool)),
+            A=np.array(rows).reshape(len(rows), len(self.x)),
+            b=np.array(limits),
+            lower=(self.lower - self.x) / self.unit,
+            upper=(self.upper - self.x) / self.unit,
+            prices=self.prices,
+            is_whole=self.is_whole,
         )
-
-    def _ends(self, base: int, bends: Sequence[Bend]) -> np.ndarray:
-        """Return the ends of the lines that bends of a column are drawn by, rising."""
-        low, high = self.lower[base], self.upper[base]
-        ends = [low, high, self.x[base], *(bend.knot for bend in bends)]
-        for bend in bends:
-            if bend.kind == LOG and high > bend.knot:
-                drawn = np.geomspace(max(low, bend.knot), high, _LINES + 1)
-                ends += [*drawn, *self.breaks.get(base, [])]
-        return np.unique(np.clip(ends, low, high))
-
-    def point(self, features: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, bool]:
-        """Return the point of a step, and whether logarithms were on their lines there.
-
-        Where they were not, further steps have a line that ends there.
-        """
-        moves = step * self.unit[features]
-        point = self.x.astype(np.float64)
-        moved = np.clip(
-            point[features] + moves, self.lower[features], self.upper[features]
-        )
-        point[features] = np.where(step == 0.0, point[features], moved)
-        is_straight = True
-        for j, (base, bend) in self.bends.items():
-            exact = float(bend.of(point[base]))
-            off = abs(exact - point[j]) if bend.kind == LOG and j in features else 0.0
-            if off > _STRAIGHT_SPREADS * self.spread[j]:
-                self.breaks.setdefault(base, []).append(float(point[base]))
-                is_straight = False
-            point[j] = exact
-        return point, is_straight
 
     def _half_spaces(
         self, leaf: int, goal: Goal
-    ) -> Iterator[tuple[np.ndarray, float, float, bool, float]]:
+    ) -> Iterator[tuple[np.ndarray, float, bool, float]]:
         """Yield what a point z of a leaf keeps, as normals and limits: ``normal @ z <= limit``."""
-        # With each the spread of the projection, 0 for a normal vector of zeros, whether points on
-        # the hyperplane are meant whatever sums round to, and how far the opposite half-space
-        # leaves room, if there is one.
-        tree, k = self.tree, 0
-        while k < leaf:
-            right = tree.right(k)
-            is_left = leaf < right
+        # With each whether points on the hyperplane are meant whatever sums round to, and how far
+        # the opposite half-space leaves room, if there is one.
+        tree, models, nodes = self.tree, self.tree.models, np.arange(leaf)
+        for k in nodes[nodes + tree.subtree_size[:leaf] > leaf].tolist():
+            is_left = leaf < tree.right(k)
             sign = 1.0 if is_left else -1.0
-            yield (
-                sign * tree.weights[k],
-                sign * tree.thresholds[k],
-                self.norms[k],
-                is_left,
-                np.inf,
-            )
-            k = k + 1 if is_left else right
-        models = tree.models
+            yield sign * tree.weights[k], sign * tree.thresholds[k], is_left, np.inf
         if models is None:
             return
         if goal.label is not None:
@@ -507,15 +343,14 @@ class Space:
                 normal = other.coefficients[leaf] - own.coefficients[leaf]
                 limit = float(own.intercepts[leaf] - other.intercepts[leaf])
                 if label != goal.label:
-                    norm = float(np.linalg.norm(normal * self.spread))
-                    yield normal, limit, norm, label > goal.label, np.inf
+                    yield normal, limit, label > goal.label, np.inf
             return
         normal, start = models.coefficients[leaf], models.intercepts[leaf]
-        norm, width = float(np.linalg.norm(normal * self.spread)), goal.high - goal.low
+        width = goal.high - goal.low
         if models.lowest[leaf] < goal.low:
-            yield -normal, start - goal.low, norm, False, width
+            yield -normal, start - goal.low, False, width
         if models.highest[leaf] > goal.high:
-            yield normal, goal.high - start, norm, False, width
+            yield normal, goal.high - start, False, width
 
 
 def nearest_points(
@@ -523,46 +358,37 @@ def nearest_points(
 ) -> list[LeafPoint]:
     """Return the nearest points of the leaves that predict what is asked for, the nearest first."""
     candidates = []
-    for number, goal in enumerate(goals):
+    for goal in goals:
         for leaf in goal.leaves.tolist():
-            program = space.steps(leaf, goal, MARGINS[0])
-            least = np.inf if program is None else least_length(program[1])
-            if np.isfinite(least):
-                candidates.append((least, leaf, number))
+            steps = space.steps(leaf, goal, MARGINS[0])
+            candidates.append((least_length(steps), leaf, goal, steps))
     points: list[LeafPoint] = []
-    for least, leaf, number in sorted(candidates):
-        if len(points) == n_points and least >= points[-1][0]:
+    for least, *program in sorted(candidates, key=lambda one: one[:2]):
+        farthest = points[-1].distance if len(points) == n_points else np.inf
+        if least >= farthest:
             break
-        nearest = _nearest_of_leaf(space, leaf, goals[number])
+        nearest = _nearest_of_leaf(space, *program)
         if nearest is not None:
-            points = sorted([*points, nearest], key=lambda point: point[0])[:n_points]
+            points = sorted([*points, nearest], key=lambda one: one.distance)[:n_points]
     return points
 
 
-def _nearest_of_leaf(space: Space, leaf: int, goal: Goal) -> LeafPoint | None:
+def _nearest_of_leaf(
+    space: Space, leaf: int, goal: Goal, first: Steps
+) -> LeafPoint | None:
     """Return the nearest point of a leaf that the tree itself takes there."""
     distance = None
-    for margin in MARGINS:
-        for _ in range(_MAX_REFINEMENTS):
-            program = space.steps(leaf, goal, margin)
-            if program is None:
-                return None
-            features, steps = program
-            found = shortest(steps)
-            if found is None:
-                break
-            step = found[: len(features)]
-            moves = np.abs(step * space.unit[features])
-            step = np.where(moves >= _NOTHING * space.spread[features], step, 0.0)
-            point, is_straight = space.point(features, step)
-            if is_straight:
-                break
+    wider = (space.steps(leaf, goal, margin) for margin in MARGINS[1:])
+    for steps in chain([first], wider):
+        found = shortest(steps)
         if found is None:
             break
-        prices = np.where(space.is_bend, 0.0, space.prices)[features]
-        distance = float(np.abs(prices * step).sum())
+        is_moved = np.abs(found * space.unit) >= _NOTHING * space.spread
+        moved = np.clip(space.x + found * space.unit, space.lower, space.upper)
+        point = np.where(is_moved, moved, space.x)
+        distance = float(np.abs(space.prices * found * is_moved).sum())
         if _keeps(space.tree, point, leaf, goal):
-            return distance, leaf, point
+            return LeafPoint(distance, leaf, point)
     if distance is not None:
         warnings.warn(
             f"leaf {leaf} is left out, since rounding takes its nearest point to another leaf: "
@@ -592,11 +418,15 @@ def explain_failure(
     schema: Schema,
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
-    if enough := [
-        name
-        for name, other in limits.relaxed(schema.names)
-        if nearest_points(space_of(other), goals)
-    ]:
+    enough = []
+    for name, other in limits.relaxed(schema.names):
+        try:
+            found = nearest_points(space_of(other), goals)
+        except ValueError:  # takes too long
+            continue
+        if found:
+            enough.append(name)
+    if enough:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
 
@@ -676,7 +506,8 @@ def counterfactuals(
 
     That of a row which is predicted so already is itself. A `ValueError` says which constraint
     forbids any point, or that columns of whole numbers and categories are too many; a
-    `RuntimeWarning` names leaves whose points cannot be told from those of another one.
+    `RuntimeWarning` names leaves whose points cannot be told from those of another one. A column
+    with a bend that the tree uses, such as ``age above 52``, has to be fixed.
 
     The distance of a feature is in units of its spread, times the cost of its column. The rows
     that reach a leaf form a polytope; its nearest point is found exactly, and placed
@@ -692,8 +523,8 @@ def counterfactuals(
     target : class label, tuple of two float or None, default=None
         The class that the point is to have, None for any but that of `x`; for regression the
         interval ``(low, high)`` that its prediction is to be in.
-    costs : mapping or sequence of float, optional
-        Factors above 0, by names or positions of columns, or one for each column.
+    costs : mapping, optional
+        Factors above 0, by names or positions of columns.
     bounds : mapping, optional
         ``(low, high)`` by names or positions of columns of numbers; None is no bound.
     integers : sequence of str or int, optional
@@ -716,55 +547,57 @@ def counterfactuals(
     check_whole("n_points", n_points, 1)
     row = one_row("x", x)
     point = model.encode(row, bends=True)[0].astype(np.float64)
-    fitted = model.fitted_
-    training = fitted.training
+    fitted, schema = model.fitted_, model.fitted_.schema
     limits = PointLimits.of(
-        fitted.schema,
+        schema,
         costs=costs,
         bounds=bounds,
         integers=integers,
         fixed=fixed,
         plausible=plausible,
     )
+    is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
+    bent = schema.column_of[[j for j in used_features([fitted]) if j in schema.bends]]
+    for c in np.unique(bent).tolist():
+        if not (limits.fixed | is_missing)[c]:
+            raise ValueError(
+                f"{schema.names[c]!r} bends in this tree, and counterfactuals cannot move it: "
+                "allowed are trees without bends (Evolution(shapes=None)), and such columns in "
+                "fixed."
+            )
     tree = fitted.of_output(output).tree
     goals = (
         goals_of_class(tree, point, fitted.classes, target)
         if fitted.classes is not None
         else goals_of_interval(tree, target)
     )
-    is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
     def space_of(limits: PointLimits) -> Space:
-        limits = replace(limits, fixed=limits.fixed | is_missing)
-        return Space(tree, training, fitted.schema, point, limits)
+        is_fixed = limits.fixed | is_missing
+        is_fixed[bent] = True
+        return Space(fitted, tree, point, replace(limits, fixed=is_fixed))
 
     found = nearest_points(space_of(limits), goals, n_points)
     if not found:
         raise ValueError(
             f"target={target!r}: no point within the constraints; "
-            f"{explain_failure(space_of, limits, goals, fitted.schema)}"
+            f"{explain_failure(space_of, limits, goals, schema)}"
         )
-    return [_decoded(fitted.schema, row, point, *one) for one in found]
+    return [_decoded(schema, row, point, one) for one in found]
 
 
 def _decoded(
-    schema: Schema,
-    row: Any,
-    before: np.ndarray,
-    distance: float,
-    leaf: int,
-    point: np.ndarray,
+    schema: Schema, row: Any, before: np.ndarray, found: LeafPoint
 ) -> Counterfactual:
     """Return a point as a row of a table, with the cells that changed."""
-    is_frame = isinstance(row, pd.DataFrame)
-    changed = row.copy() if is_frame else pd.DataFrame(row)
+    changed = pd.DataFrame(row).copy()
     changes = {}
     for c, column in enumerate(schema):
         features = schema.column_of == c
         features[list(schema.bends)] = False
-        if (before[features] == point[features]).all():
+        if (before[features] == found.point[features]).all():
             continue
-        after = cell(column, point[features])
+        after = cell(column, found.point[features])
         # Of a level that no training row had, the features know nothing.
         changes[column.name] = (
             cell(column, before[features])
@@ -778,6 +611,10 @@ def _decoded(
         changed[changed.columns[c]] = pd.Series(
             [after], index=changed.index, dtype=kind
         )
+    is_frame = isinstance(row, pd.DataFrame)
     return Counterfactual(
-        changed if is_frame else changed.to_numpy(), changes, distance, leaf, point
+        changed if is_frame else changed.to_numpy(),
+        changes,
+        found.distance,
+        found.leaf,
     )

@@ -3,8 +3,8 @@
 DEAP's ``gp.staticLimit`` puts a parent in the place of an offspring that breaks a limit. Here such
 an offspring is repaired: most of it may be worth keeping.
 
-Monotonic trees are so by construction, for all rows: `tests/reference/signs.py` proves it of trees
-by linear programs and exact fractions.
+Monotonic trees are so by construction, for all rows: `tests/reference/signs.py` looks for rows that
+break an order by linear programs.
 """
 
 import math
@@ -20,12 +20,14 @@ from evotree.configuration import check_monotonic_signs
 from evotree.dataset import Dataset
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.leaves import CONFLICT, isotonic_values, node_orders
-from evotree.fitness.node import Criterion, Node
+from evotree.fitness.node import Node
 from evotree.operators.pruning import (
-    optimal_pruning,
+    critical_alphas,
     prune_marked,
     prune_tree,
     risk_of_leaves,
+    sequence_sums,
+    weakest_links,
 )
 from evotree.operators.refinement import (
     SPARSE_ROWS,
@@ -33,7 +35,7 @@ from evotree.operators.refinement import (
     refit_nodes,
     solve,
 )
-from evotree.operators.splitters.linear import Linear, Sparse, fit_on, start_at
+from evotree.operators.splitters.linear import Sparse, fit_on, start_at
 from evotree.operators.structure.splice import make_individual, subtree_sizes
 from evotree.operators.variation import centre_splits
 from evotree.rng import make_streams
@@ -197,8 +199,9 @@ class ShapeLimits:
     """Bounds on the shape of a tree; a `Constraint`."""
 
     # A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
-    # and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
-    # too few, so that its rows go where the other child sends them.
+    # and terms by pruning, the last two by the weakest links, as good as the best pruning in fits;
+    # the one on the rows of leaves by taking out the split above a leaf with too few, so that its
+    # rows go where the other child sends them.
 
     max_depth: int | None = None  # splits between the root and a leaf
     max_leaves: int | None = None
@@ -243,9 +246,7 @@ class ShapeLimits:
             is_deepest = node_depths(individual.subtree_size) == self.max_depth
             prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)
         if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
-            self._prune(
-                individual, dataset, np.ones(len(individual)), self.max_leaves - 1
-            )
+            self._prune(individual, dataset, ~individual.is_leaf, self.max_leaves - 1)
         if self.max_terms is not None and individual.n_terms > self.max_terms:
             widths = np.count_nonzero(individual.weights, axis=1)
             self._prune(individual, dataset, widths, self.max_terms)
@@ -257,10 +258,16 @@ class ShapeLimits:
         split_cost: np.ndarray,
         budget: int,
     ) -> None:
-        """Make the pruning of least risk of a tree whose splits cost no more than a budget."""
+        """Cut the weakest links of a tree until its splits cost no more than a budget."""
+        size = individual.subtree_size
         risk, _ = risk_of_leaves(individual, dataset.n_classes)
-        marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
-        prune_marked(individual, dataset, marks)
+        collapse_at = weakest_links(risk, size, split_cost)
+        alphas = critical_alphas(collapse_at, size)
+        before = np.append(0.0, np.cumsum(split_cost))
+        below = before[np.arange(len(size)) + size] - before[:-1]  # costs of subtrees
+        saved = sequence_sums(below[:, np.newaxis], collapse_at, size, alphas)[:, 0]
+        first = int(np.argmax(below[0] - saved <= budget))
+        prune_marked(individual, dataset, collapse_at <= alphas[first])
 
     def _small_leaves(self, individual: Individual, dataset: Dataset) -> np.ndarray:
         """Return a mask of the leaves that have too few rows; a single leaf may have any number."""
@@ -301,34 +308,24 @@ class Interactions:
     # together, |weight| times the spread of the feature, of all that may share one; these are
     # fitted again.
 
-    column_of: np.ndarray  # the column that each feature was made of, rising
+    # (n_features,): the column that each feature was made of, rising, each of 0, 1, ...
+    column_of: np.ndarray
     # Masks (n_sets, n_columns) of the columns that may share a split; None for any.
     groups: np.ndarray | None = None
     max_columns: int | None = None  # that share a split
 
     @cached_property
-    def _first(self) -> np.ndarray:
-        """The first feature of each column that makes any."""
-        return np.unique(self.column_of, return_index=True)[1]
-
-    @cached_property
-    def _groups(self) -> np.ndarray | None:
-        """The sets, of the columns that make features."""
-        return (
-            None if self.groups is None else self.groups[:, np.unique(self.column_of)]
-        )
-
-    @cached_property
-    def _n_features(self) -> np.ndarray:
-        """The number of features that each of these columns makes."""
-        return np.diff(self._first, append=len(self.column_of))
-
-    @cached_property
     def max_width(self) -> int:
         """The number of features of the columns that make the most."""
-        if self._groups is None:
-            return int(np.sort(self._n_features)[::-1][: self.max_columns].sum())
-        return int((self._groups @ self._n_features).max())
+        n_features = np.bincount(self.column_of)
+        if self.groups is None:
+            return int(np.sort(n_features)[::-1][: self.max_columns].sum())
+        return int((self.groups @ n_features).max())
+
+    def _by_column(self, merge: np.ufunc, of_features: np.ndarray) -> np.ndarray:
+        """Return what the features of each column have together."""
+        first = np.flatnonzero(np.diff(self.column_of, prepend=-1))
+        return merge.reduceat(of_features, first, axis=1)
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
         """Return whether all splits of a tree keep the bounds."""
@@ -336,35 +333,33 @@ class Interactions:
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Make all splits of a tree keep the bounds."""
-        by_column = np.add.reduceat(
-            influences(individual, dataset), self._first, axis=1
-        )
-        if self._groups is None:
+        by_column = self._by_column(np.add, influences(individual, dataset))
+        if self.groups is None:
             allowed = ranks(by_column) < self.max_columns
         else:
-            allowed = self._groups[(by_column @ self._groups.T).argmax(axis=1)]
+            allowed = self.groups[(by_column @ self.groups.T).argmax(axis=1)]
         allowed[~self._breaks(individual)] = True
-        narrow(individual, dataset, np.repeat(allowed, self._n_features, axis=1))
+        narrow(individual, dataset, allowed[:, self.column_of])
 
     def _breaks(self, individual: Individual) -> np.ndarray:
         """Return a mask of the splits that break the bounds."""
-        used = np.logical_or.reduceat(individual.weights != 0.0, self._first, axis=1)
-        if self._groups is None:
+        used = self._by_column(np.logical_or, individual.weights != 0.0)
+        if self.groups is None:
             return used.sum(axis=1) > self.max_columns
-        return (used.astype(np.int64) @ ~self._groups.T).min(axis=1) > 0
+        return (used.astype(np.int64) @ ~self.groups.T).min(axis=1) > 0
 
 
 def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | None:
     """Return the constraint that a parameter describes."""
     if interaction_cst is None:
         return None
+    columns, column_of = np.unique(dataset.column_of, return_inverse=True)
     if isinstance(interaction_cst, str) and interaction_cst in WORDS:
-        bounds = Interactions(dataset.column_of, max_columns=WORDS[interaction_cst])
+        bounds = Interactions(column_of, max_columns=WORDS[interaction_cst])
     else:
-        bounds = Interactions(
-            dataset.column_of, _masks(interaction_cst, dataset.column_names)
-        )
-    return None if bounds.max_width >= len(dataset.column_of) else bounds
+        masks = _masks(interaction_cst, dataset.column_names)
+        bounds = Interactions(column_of, masks[:, columns])
+    return None if bounds.max_width >= len(column_of) else bounds
 
 
 def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
@@ -408,9 +403,7 @@ class Held:
     @classmethod
     def of(cls, start: ObliqueTree, hold: Any, dataset: Dataset) -> "Held":
         """Return the constraint that holds some splits of a start over raw features."""
-        asked: dict[Any, Any] = (
-            dict(hold) if isinstance(hold, Mapping) else dict.fromkeys(hold)
-        )
+        asked = list(hold)
         inner = np.flatnonzero(~start.is_leaf).tolist()
         kept = {0}
         above = {child: k for k in inner for child in (start.left(k), start.right(k))}
@@ -430,9 +423,6 @@ class Held:
         weights = np.where((sizes > 1)[:, None], start.weights[nodes], 0.0)
         thresholds = np.where(sizes > 1, start.thresholds[nodes], 0.0)
         raw = ObliqueTree(weights, thresholds, sizes, np.zeros((len(nodes), 1)))
-        for h in np.flatnonzero(sizes > 1).tolist():
-            if asked[nodes[h]] is not None:
-                weights[h], thresholds[h] = _fitted(raw, h, asked[nodes[h]], dataset)
         held = cls(raw, raw if _is_raw(dataset) else dataset.from_raw(raw))
         if len(make_individual(dataset, *held.scaled.splits)) < len(raw):
             raise ValueError(
@@ -524,31 +514,6 @@ class Held:
 
 def _is_raw(dataset: Dataset) -> bool:
     return not dataset.mean.any() and bool((dataset.scale == 1.0).all())
-
-
-def _fitted(
-    tree: ObliqueTree, k: int, columns: Any, dataset: Dataset
-) -> tuple[np.ndarray, float]:
-    """Return a split on some columns of the rows that reach a node, in raw units."""
-    chosen = columns_asked(columns, dataset.column_names, f"hold[{k}]")
-    mask = np.isin(dataset.column_of, list(chosen))
-    leaves = tree.apply(dataset.raw)
-    rows = np.flatnonzero((leaves >= k) & (leaves < k + tree.subtree_size[k]))
-    node = Node.of(
-        np.where(mask, dataset.X[rows], 0.0),
-        dataset.y[rows],
-        dataset.sample_weight[rows],
-        dataset.n_classes,
-        int(Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR),
-        1,
-    )
-    split = Linear(fallback=True)(node, make_streams(0, 0, 1)[0])
-    if split is None:
-        raise ValueError(
-            f"hold[{k}]={columns!r}: no split on these columns parts the rows there."
-        )
-    weights = np.where(mask, split.weights, 0.0) / dataset.scale
-    return weights, float(split.threshold + weights @ dataset.mean)
 
 
 # ---- monotonic trees -----------------------------------------------------------------------------

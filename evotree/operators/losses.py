@@ -15,7 +15,6 @@ import numpy as np
 
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.fitness.base import (
-    class_masses,
     leaf_table,
     loss_of_targets,
     loss_unit,
@@ -62,8 +61,7 @@ def row_losses(
     if rows.n_classes == 0 or objective is None:
         table = leaf_table(judged, rows.n_classes)
     else:
-        mass = class_masses(leaves, rows, tree.subtree_size)
-        table = objective.held_out_table(judged, mass, reference or judged)
+        table = objective.held_out_table(judged, reference or judged)
     if rows.n_classes:
         return table[leaves, rows.y]
     return losses_at(table, leaves, X, rows.targets, *loss_of_targets(rows))

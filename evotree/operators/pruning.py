@@ -29,7 +29,6 @@ from evotree.dataset import (
 )
 from evotree.fitness.base import (
     PenalizedAccuracy,
-    class_masses,
     error_table,
     loss_at,
     loss_of_targets,
@@ -161,56 +160,6 @@ def weakest_links(
         heappush(links, (-alpha[k], k, risks[k] - branch_risk, price))
         heaps[k] = links
     return np.array(alpha)
-
-
-def optimal_pruning(
-    risk: np.ndarray, subtree_size: np.ndarray, split_cost: np.ndarray, budget: int
-) -> np.ndarray:
-    """Mark the subtrees that become leaves in the pruning of least risk within a budget.
-
-    ``risk``, ``subtree_size`` and the whole numbers ``split_cost`` are of shape (n_nodes,); the
-    splits that stay cost no more than `budget` together.
-    """
-    # Bohanec and Bratko (1994), "Trading accuracy for simplicity in decision trees":
-    # `weakest_links` knows the best prunings for all prices, but of some sizes none is the best for
-    # any price. Here each node knows the least risk below it for each part of the budget.
-    lowest: list[np.ndarray] = [risk[k : k + 1] for k in range(len(risk))]
-    for k in range(len(risk) - 1, -1, -1):
-        cost = int(split_cost[k])
-        if subtree_size[k] == 1 or cost > budget:
-            continue
-        right = k + 1 + subtree_size[k + 1]
-        sums = _lowest_sums(lowest[k + 1], lowest[right], budget - cost)
-        lowest[k] = np.minimum(np.append(np.full(cost, np.inf), sums), risk[k])
-    marks = np.zeros(len(risk), dtype=bool)
-    pending = [(0, budget)]
-    while pending:
-        k, budget = pending.pop()
-        best = lowest[k][min(budget, len(lowest[k]) - 1)]
-        marks[k] = subtree_size[k] > 1 and best >= risk[k]
-        if marks[k] or subtree_size[k] == 1:
-            continue
-        left = k + 1
-        budget -= int(split_cost[k])
-        right = left + int(subtree_size[left])
-        on_left = np.arange(min(budget, len(lowest[left]) - 1) + 1)
-        on_right = np.minimum(budget - on_left, len(lowest[right]) - 1)
-        share = int((lowest[left][on_left] + lowest[right][on_right]).argmin())
-        pending += [(left, share), (right, budget - share)]
-    return marks
-
-
-def _lowest_sums(first: np.ndarray, second: np.ndarray, budget: int) -> np.ndarray:
-    """Return the least sums of two falling arrays at positions of each sum, up to a budget."""
-    if len(first) > len(second):
-        first, second = second, first
-    sums = np.full(min(budget, len(first) + len(second) - 2) + 1, np.inf)
-    for i in range(min(len(first), len(sums))):
-        part = second[: len(sums) - i]
-        np.minimum(
-            sums[i : i + len(part)], first[i] + part, out=sums[i : i + len(part)]
-        )
-    return np.minimum.accumulate(sums)
 
 
 def kept_nodes(
@@ -388,28 +337,23 @@ def add_losses(
 
 
 def loss_table(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return what `loss_at` takes of the nodes of a tree, as leaves, for rows held out.
-
-    Nodes of class models are judged as if they had none.
-    """
+    """Return what `loss_at` takes of the nodes of a tree, as leaves, for rows held out."""
     if (
         held_out.n_classes == 0
         and isinstance(tree, Individual)
         and tree.objective is not None
     ):
-        table = tree.objective.held_out_table(tree, tree.counts, tree)
+        table = tree.objective.held_out_table(tree, tree)
     elif held_out.n_classes == 0:
         table = tree.values if tree.models is None else tree.models.table
         if held_out.outputs is not None:  # raw outputs have units of their own
             width = table.shape[1] // held_out.n_outputs
             table = table / np.repeat(held_out.target_scale, width)
     elif held_out.bound_objective is not None:
-        counted, leaves = tree.counted(), tree.apply(held_out.X)
-        mass = class_masses(leaves, held_out, tree.subtree_size)
-        table = held_out.bound_objective.held_out_table(counted, mass, counted)
+        counted = tree.counted()
+        table = held_out.bound_objective.held_out_table(counted, counted)
     else:
-        labels = tree.labels if tree.models is None else tree.majority
-        table = error_table(labels, held_out.n_classes)
+        table = error_table(tree.labels, held_out.n_classes)
     return np.ascontiguousarray(table)
 
 

@@ -457,42 +457,33 @@ Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 
 def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
     """Return a linear classifier of a loss and a C that are drawn, the C log-uniformly."""
-    cost, loss = _draw_cost_and_loss(C, stream)
-    return Linear(
-        loss=loss, penalty=penalty, C=cost, max_iter=_NEWTON_STEPS, tol=_TOLERANCE
-    )
-
-
-def draw_sparse(
-    C: tuple[float, float],
-    stream: Any,
-    widths: str = "any",
-    max_features: int | None = None,
-    term_cost: float = 0.0,
-) -> Sparse:
-    """Return a sparse splitter of a loss and a C that are drawn, the C log-uniformly."""
-    cost, loss = _draw_cost_and_loss(C, stream)
-    return Sparse(
-        widths=widths, max_features=max_features, term_cost=term_cost, loss=loss, C=cost
-    )
-
-
-def _draw_cost_and_loss(C: tuple[float, float], stream: Any) -> tuple[float, str]:
-    """Draw a C between two bounds, and a loss."""
     low, high = C
-    return low * (high / low) ** uniform(stream), LOSSES[below(stream, len(LOSSES))]
+    cost = low * (high / low) ** uniform(stream)
+    return Linear(
+        loss=LOSSES[below(stream, len(LOSSES))],
+        penalty=penalty,
+        C=cost,
+        max_iter=_NEWTON_STEPS,
+        tol=_TOLERANCE,
+    )
+
+
+def draw_sparse(C: tuple[float, float], stream: Any, **options: Any) -> Sparse:
+    """Return a sparse splitter of a loss and a C that are drawn, as `draw_linear` does."""
+    drawn = draw_linear(C, PENALTIES[0], stream)
+    return Sparse(loss=drawn.loss, C=drawn.C, **options)
 
 
 @dataclass(frozen=True)
 class LinearRefiner:
-    """A refiner by linear classifiers: a sweep over all nodes, or another split at one of them."""
+    """A refiner by linear classifiers: a sweep over all nodes."""
 
     # Every refinement draws its loss and its C: the fitness shows what the data need. A sweep that
     # chooses the features of each split takes 256 splits at most, drawn among those of a larger
     # tree. A quarter of these sweeps choose among splits of all widths at each node, the others fit
     # the splits again on the features that they have; the best split on one feature competes in
     # both.
-    kind: str  # "tao", "sparse", which chooses features, or "linear" for one node
+    kind: str  # "tao", or "sparse", which chooses features
     C: tuple[float, float]
     penalty: str = "l2"
     term_penalty: float = 0.0
@@ -503,12 +494,7 @@ class LinearRefiner:
         stream = individual.stream
         if self.kind != "sparse" and self.max_features is None:
             dense = draw_linear(self.C, self.penalty, stream)
-            if self.kind == "linear":
-                return Resplit(dense)(individual, dataset)
             return tao_sweep(individual, dataset, dense, max_rows=NODE_ROWS)
-        if self.kind == "linear":
-            sparse = draw_sparse(self.C, stream, max_features=self.max_features)
-            return Resplit(sparse)(individual, dataset)
         widths = "any" if uniform(stream) < _ANY_WIDTH_SHARE else "same"
         splitter = draw_sparse(
             self.C,
@@ -562,7 +548,7 @@ def make_refiner(
     max_features: int | None = None,
 ) -> Refiner:
     """Return the refiner of a name or a splitter, or the one that is given."""
-    if isinstance(name, str) and name in ("tao", "sparse", "linear"):
+    if isinstance(name, str) and name in ("tao", "sparse"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
     splitter = splitter_of(name)
     if splitter is not None:
@@ -590,8 +576,8 @@ class Refinement(Configuration):
     probability : float in [0, 1], default=0.05
         Share of a generation's offspring that is refined.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
-        Cost of a row's loss in the linear classifiers of ``"tao"``, ``"sparse"`` and
-        ``"linear"``; of two numbers, each refinement draws one between them, log-uniformly.
+        Cost of a row's loss in the linear classifiers of ``"tao"`` and ``"sparse"``; of two
+        numbers, each refinement draws one between them, log-uniformly.
     penalty : {"l2", "l1"}, default="l2"
         Their penalty; "l1" makes weights 0.
     """

@@ -16,7 +16,6 @@ Fortin F.-A., Parizeau M. (2013). Revisiting the NSGA-II crowding-distance compu
 
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import NamedTuple
 
 import numpy as np
 from deap import tools
@@ -650,17 +649,14 @@ def replace_best(
     return survivors + [copy.clone() for copy in copies[: n - len(survivors)]]
 
 
-class Standing(NamedTuple):
-    """Where each of n individuals stands in non-dominated sorting."""
+def standing_of(
+    individuals: Sequence[Individual],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sort individuals into fronts, and measure the room that they have there.
 
-    # (n,) int64: 0 for the non-dominated; one more for each equal one before.
-    front: np.ndarray
-    # (n,): crowding distance within the front, infinite at its ends.
-    crowding: np.ndarray
-
-
-def standing_of(individuals: Sequence[Individual]) -> Standing:
-    """Sort individuals into fronts and measure the room that they have there."""
+    The fronts ``(n,)`` are 0 for the non-dominated, and one more for each equal one before. The
+    room ``(n,)`` is the crowding distance within the front, infinite at its ends.
+    """
     n = len(individuals)
     places: dict[tuple[float, ...], list[int]] = {}
     for i, individual in enumerate(individuals):
@@ -669,21 +665,21 @@ def standing_of(individuals: Sequence[Individual]) -> Standing:
         raise ValueError(
             "NSGA-II takes two objectives: evaluate with quality_and_complexity."
         )
-    standing = Standing(np.empty(n, dtype=np.int64), np.empty(n))
+    fronts, crowding = np.empty(n, dtype=np.int64), np.empty(n)
     points = [individuals[same[0]] for same in places.values()]
     for number, front in enumerate(tools.sortLogNondominated(points, len(points))):
         tools.emo.assignCrowdingDist(front)
         for individual in front:
             same = places[individual.fitness.wvalues]
-            standing.front[same] = number + np.arange(len(same))
-            standing.crowding[same] = individual.fitness.crowding_dist
-    return standing
+            fronts[same] = number + np.arange(len(same))
+            crowding[same] = individual.fitness.crowding_dist
+    return fronts, crowding
 
 
 def sel_nsga2(individuals: Sequence[Individual], k: int) -> list[Individual]:
     """Select the best individuals: by fronts, in the last one by room."""
-    standing = standing_of(individuals)
-    order = np.lexsort((-standing.crowding, standing.front))
+    fronts, crowding = standing_of(individuals)
+    order = np.lexsort((-crowding, fronts))
     return [individuals[i] for i in order[:k]]
 
 

@@ -1,7 +1,7 @@
-"""What runs recorded: learning curves, origins of populations, and quality against complexity."""
+"""What runs recorded: learning curves, and quality against complexity."""
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle, islice
+from itertools import cycle
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.ticker import (
 )
 
 from evotree.dataset import Dataset
-from evotree.engine.evolution import ORIGIN, REFINEMENT, ParetoFront, to_frame
+from evotree.engine.evolution import ParetoFront, to_frame
 from evotree.front import FittedFront, TreeChoice, held_out_quality, select
 from evotree.plotting.style import (
     INK,
@@ -26,7 +26,7 @@ from evotree.plotting.style import (
     legend_below,
     tint,
 )
-from evotree.tree import ObliqueTree, RegressionIndividual
+from evotree.tree import RegressionIndividual
 from evotree.words import check_kind, counted
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
@@ -39,7 +39,6 @@ POSITION_LABELS = {
 LINE_STYLES = ("-", "--", "-.", ":")
 COUNTS = ("size", "terms", "complexity")
 """Chapters that count something."""
-FIELDS = ("tried", "improved", "gain", "seconds")
 
 
 def plot_learning_curve(
@@ -195,20 +194,17 @@ def plot_learning_curves(
     }
 
     ax = axes_or_new(ax, (7.0, 4.5))
-    for i, (name, (positions, values)) in enumerate(
-        groups.items(), len(ax.get_lines())
-    ):
+    for i, (name, values) in enumerate(groups.items(), len(ax.get_lines())):
         color = PALETTE[i % len(PALETTE)]
         ax.plot(
-            positions,
-            np.median(values, axis=0),
+            values.median(axis=1),
             LINE_STYLES[i // len(PALETTE) % len(LINE_STYLES)],
             color=color,
             lw=1.8,
-            label=f"{name} (n = {len(values)})",
+            label=f"{name} (n = {values.shape[1]})",
         )
-        lower, upper = np.quantile(values, (0.25, 0.75), axis=0)
-        ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
+        edges = values.quantile((0.25, 0.75), axis=1)
+        ax.fill_between(values.index, *edges.to_numpy(), color=color, alpha=0.2, lw=0)
     ax.set(
         xlabel=POSITION_LABELS[x],
         ylabel=f"{chapter}, best (median and quartiles)",
@@ -216,58 +212,6 @@ def plot_learning_curves(
     set_grid(ax, x)
     legend_below(ax, min(4, len(groups)))
     return ax
-
-
-def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -> Axes:
-    """Draw the shares of a population that descend from each kind of first individual.
-
-    A seed that takes the population over is an area that fills the picture. The parameters are
-    those of `plot_learning_curve`.
-    """
-    records = records_of(history, "history")
-    positions = axis_positions(records, x)
-    columns = [name for name in map(str, records) if name.startswith(f"{ORIGIN}_")]
-    if not columns:
-        raise ValueError(
-            f"history has no chapter {ORIGIN!r}; it has {', '.join(map(str, records))}."
-        )
-    # What survives lies at the bottom, where areas are easiest to read.
-    columns.sort(key=lambda name: -records[name].iloc[-1])
-    ax = axes_or_new(ax, (7.0, 4.0))
-    ax.stackplot(
-        positions,
-        records[columns].T,
-        labels=[name.removeprefix(f"{ORIGIN}_") for name in columns],
-        colors=list(islice(cycle(PALETTE), len(columns))),
-        alpha=0.75,
-        lw=0.0,
-    )
-    ax.set(xlabel=POSITION_LABELS[x], ylabel="share of the population", ylim=(0.0, 1.0))
-    set_grid(ax, x)
-    legend_below(ax, min(5, len(columns)))
-    return ax
-
-
-def cumulated(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return what each kind of refinement has done up to every generation, from nothing."""
-    prefix = f"{REFINEMENT}_"
-    fields = records.filter(regex=f"^{prefix}.*_({'|'.join(FIELDS)})$").rename(
-        columns=str
-    )
-    names = {name.removeprefix(prefix).rpartition("_")[0]: None for name in fields}
-    if not names:
-        raise ValueError(
-            f"history has no chapter {REFINEMENT!r}; it has "
-            f"{', '.join(map(str, records))}."
-        )
-    sums = fields.fillna(0.0).cumsum()
-    totals = {
-        name: pd.DataFrame(
-            {f: np.append(0.0, sums[f"{prefix}{name}_{f}"]) for f in FIELDS}
-        )
-        for name in names
-    }
-    return dict(sorted(totals.items(), key=lambda item: -item[1]["gain"].iloc[-1]))
 
 
 def records_of(history: Any, name: str) -> pd.DataFrame:
@@ -305,26 +249,19 @@ def axis_positions(records: pd.DataFrame, x: str) -> np.ndarray:
     return np.cumsum(column) if x == "evaluations" else column
 
 
-def _aligned(
-    name: str, group: Any, x: str, column: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of all records of a group, and each run's value there."""
+def _aligned(name: str, group: Any, x: str, column: str) -> pd.DataFrame:
+    """Return the values of the runs of a group, by the positions of the records of all."""
     where = f"histories[{name!r}]"
     is_group = isinstance(group, Sequence) and not hasattr(group, "chapters")
     check_kind(where, group, is_group, "is a sequence of runs.")
     if not group:
         raise ValueError(f"{where} is empty: give at least one run.")
-    tables = [records_of(history, f"{where}[{i}]") for i, history in enumerate(group)]
-    positions = [axis_positions(table, x) for table in tables]
-    values = [_column(table, column, where) for table in tables]
-    grid = np.unique(np.concatenate(positions))
-    grid = grid[grid >= max(position[0] for position in positions)]
-    return grid, np.stack(
-        [
-            value[np.searchsorted(at, grid, "right") - 1]
-            for at, value in zip(positions, values, strict=True)
-        ]
-    )
+    runs = []
+    for i, history in enumerate(group):
+        records = records_of(history, f"{where}[{i}]")
+        run = pd.Series(_column(records, column, where), axis_positions(records, x))
+        runs.append(run[~run.index.duplicated(keep="last")])
+    return pd.concat(runs, axis=1).sort_index().ffill().dropna()
 
 
 def set_grid(ax: Axes, x: str) -> None:
@@ -339,7 +276,7 @@ def plot_pareto(
     front_or_estimator: Any,
     *,
     held_out: Dataset | None = None,
-    selected: str | ObliqueTree | None = None,
+    selected: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the best quality for each complexity, on training rows and on held-out rows.
@@ -354,10 +291,9 @@ def plot_pareto(
         The trees.
     held_out : Dataset, optional
         Rows that the trees were not made on, in the same units.
-    selected : str or ObliqueTree, optional
-        The tree to be marked: a rule of `evotree.front.select` that looks at the rows
-        held out or at a bound, or a tree, of whose complexity the member is marked; by default
-        the ``tree_`` of an estimator.
+    selected : str, optional
+        The rule of `evotree.front.select` for the tree to be marked; by default that is the
+        ``tree_`` of an estimator.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
@@ -405,12 +341,11 @@ def plot_pareto(
         )
     if chosen is not None:
         tree = front[chosen]
-        name = selected if isinstance(selected, str) else "selected"
         leaves = counted(tree.n_leaves, "leaf", "leaves")
         terms = counted(tree.n_terms, "term")
         at = [complexity[chosen]] * len(curves)
         qualities = [values[chosen] for _, values, _, _ in curves]
-        _draw_rings(ax, at, qualities, f"{name}: {leaves}, {terms}")
+        _draw_rings(ax, at, qualities, f"{selected or 'selected'}: {leaves}, {terms}")
     is_regression = getattr(
         front, "is_regression", isinstance(front[0], RegressionIndividual)
     )
@@ -521,23 +456,15 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
 def _chosen(
     front: ParetoFront | FittedFront,
     source: Any,
-    selected: Any,
+    selected: str | None,
     held_out: Dataset | None,
 ) -> int | None:
     """Return the position of the member to be marked, None without one."""
-    tree = getattr(source, "tree_", None) if selected is None else selected
-    if isinstance(tree, str):
-        tree = select(front, tree, held_out=held_out)
-    if tree is None:
-        return None
-    is_tree = isinstance(tree, ObliqueTree)
-    check_kind("selected", tree, is_tree, "are a rule and a tree.")
+    tree = getattr(source, "tree_", None)
+    if selected is not None:
+        tree = select(front, selected, held_out=held_out)
     complexities = [member.complexity for member in front]
-    if tree.complexity in complexities:
-        return complexities.index(tree.complexity)
-    if selected is None:  # a tree that was pruned or refined after its selection
+    # A tree may have been pruned or refined after its selection.
+    if tree is None or tree.complexity not in complexities:
         return None
-    raise ValueError(
-        f"selected is a tree of complexity {tree.complexity}: the front has trees of "
-        f"{', '.join(map(str, complexities))}."
-    )
+    return complexities.index(tree.complexity)

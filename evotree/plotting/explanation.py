@@ -1,6 +1,5 @@
-"""Why one row is predicted as it is, and how much the columns matter to a tree and its refits."""
+"""Why one row is predicted as it is."""
 
-from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,12 +10,10 @@ from evotree.inspection.comparison import one_row
 from evotree.paths import Explanation
 from evotree.plotting.style import (
     INK,
-    PALETTE,
     TERM_COLORS,
     axes_or_new,
     legend_below,
     short_name,
-    write_beside,
 )
 from evotree.words import check_kind, check_whole, number
 
@@ -79,10 +76,12 @@ def plot_explanation(
         is_leaf = at == len(steps)
         if place:
             ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
-        write_beside(
-            ax,
+        ax.annotate(
             heading,
             (0.0, place),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
             xytext=(4.0, 0.0),
             xycoords=("axes fraction", "data"),
             fontweight="bold",
@@ -122,64 +121,6 @@ def plot_explanation(
         ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
         legend_below(ax, n_columns=4)
     return ax
-
-
-def plot_importances(
-    estimator: Any,
-    *,
-    kind: str = "impurity",
-    max_columns: int = 20,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the shares that the columns have in what a tree does, the largest first.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-        One that has ``importances``.
-    kind : {"impurity", "influence"}, default="impurity"
-        As for ``importances``.
-    max_columns : int, at least 1, default=20
-        How many columns to show, at most. Those without importance are left out, unless all are.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones of a fitting height by default.
-    """
-    check_whole("max_columns", max_columns, 1)
-    check_kind(
-        "estimator",
-        estimator,
-        hasattr(estimator, "importances"),
-        "are fitted estimators with importances.",
-    )
-    shares = estimator.importances(kind)
-    order = np.argsort(-shares, kind="stable")
-    order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
-    names = [estimator.fitted_.schema.names[j] for j in order]
-    ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * len(order) + 0.9))
-    _draw_columns(ax, names, shares[order])
-    for place, share in enumerate(shares[order].tolist()):
-        write_beside(ax, f"{100.0 * share:.1f} %", (share, place), xytext=(3.0, 0.0))
-    ax.tick_params(axis="y", length=0)
-    ax.set_xlim(0.0, 1.12 * max(shares.max(), 1e-3))
-    tree = estimator.tree_
-    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}[kind]
-    if tree.n_leaves == 1:
-        what = (
-            "what the model of the leaf says" if tree.n_terms else "nothing: no split"
-        )
-    elif tree.models is not None:
-        what += " and the models of leaves"
-    ax.set_xlabel(f"share in {what}")
-    ax.spines[["left", "right", "top"]].set_visible(False)
-    return ax
-
-
-def _draw_columns(ax: Axes, names: Iterable[Any], shares: np.ndarray) -> None:
-    """Draw a bar for each column, the first at the top."""
-    places = np.arange(len(shares))
-    ax.barh(places, shares, height=BAR, color=PALETTE[0])
-    ax.set_yticks(places, list(map(short_name, names)), parse_math=False)
-    ax.set_ylim(len(shares) - 0.4, -0.6)
 
 
 def _steps(
@@ -241,37 +182,3 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
 def _signed_number(value: float, digits: int = 4) -> str:
     """Write a number in a few digits, with the sign that belongs beside letters."""
     return number(float(f"{value:.{digits}g}"), None).replace("-", "−")
-
-
-def plot_stability(
-    stability: Any, *, max_columns: int = 20, ax: Axes | None = None
-) -> Axes:
-    """Draw the share of refits that use each column, as `evotree.inspection.stability` found it.
-
-    Parameters
-    ----------
-    stability : Stability
-        What that function returns.
-    max_columns : int, at least 1, default=20
-        How many columns to show, at most.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones of a fitting height by default.
-    """
-    check_whole("max_columns", max_columns, 1)
-    check_kind(
-        "stability",
-        stability,
-        hasattr(stability, "disagreement"),
-        "is what inspection.stability returns.",
-    )
-    shares = stability.columns.head(max_columns)
-    found = stability.summary
-    ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * max(1, len(shares)) + 1.2))
-    _draw_columns(ax, shares.index, shares.to_numpy(dtype=np.float64))
-    ax.set(xlim=(0.0, 1.0), xlabel="share of the refits that use it")
-    ax.set_title(
-        f"agreement {found.agreement:.3f}, |cosine| of roots {found.root:.2f}, "
-        f"score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}]",
-        size=9,
-    )
-    return ax

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evotree.fitted import Fitted, fitted_of, tree_of
+from evotree.fitted import Fitted, fitted_of
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -17,7 +17,7 @@ from evotree.plotting.style import (
 )
 from evotree.schema import Column, NumericColumn
 from evotree.tables.columns import encode_in_order
-from evotree.words import check_kind, check_whole
+from evotree.words import check_whole
 
 _ACROSS = 3  # panels side by side
 _PANEL = (2.4, 1.9)  # inches
@@ -59,14 +59,11 @@ def plot_shapes(
     >>> plot_shapes(model, X)  # doctest: +SKIP
     """
     check_whole("max_columns", max_columns, 1)
-    tree_of(estimator, "estimator", TypeError)
-    check_kind(
-        "estimator",
-        estimator,
-        hasattr(estimator, "fitted_"),
-        "are fitted estimators of one tree.",
-    )
-    fitted = fitted_of(estimator)
+    fitted = fitted_of(estimator, parameter="estimator")
+    if fitted.training is None:
+        raise ValueError(
+            "estimator has no summary of training rows: allowed are fitted estimators of one tree."
+        )
     fitted = fitted.scores or fitted
     used = np.flatnonzero([one.factors.any(axis=1) for one in fitted.each][0])
     if node is None and used.size:

@@ -99,13 +99,6 @@ def take_as_written(legend: Legend) -> None:
         text.set_parse_math(False)
 
 
-def write_beside(ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> None:
-    """Write a small text, which takes names as they are, some points off a place."""
-    ax.annotate(
-        text, xy, textcoords="offset points", va="center", fontsize="small", **look
-    )
-
-
 def short_name(name: Any) -> str:
     """Return a name, or a class of any type, on one line; a long one without its middle."""
     name = " ".join(str(name).split())

@@ -1,4 +1,4 @@
-"""Pictures of trees: boxes and lines, decision regions over two features, and the film of a run.
+"""Pictures of trees: boxes and lines, and decision regions over two features.
 
 The layout of boxes is made in points at a font size of 10, from the measures of the texts; axes are
 then given limits, and texts a font size, that make both fit.
@@ -10,17 +10,15 @@ from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap, to_hex
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_hex
 from matplotlib.font_manager import FontProperties
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyBboxPatch
 from matplotlib.textpath import text_to_path
+from sklearn.utils import check_array
 
 from evotree.fitted import Fitted, fitted_of, tree_of
-from evotree.importances import importances
-from evotree.plotting.curves import axis_positions, plot_learning_curve, records_of
 from evotree.plotting.style import (
     INK,
     MARKERS,
@@ -267,20 +265,21 @@ def _draw_shares(
     ax: Axes, box: Box, fitted: Fitted, k: int, colors: Sequence[str]
 ) -> None:
     """Draw the class shares of a leaf side by side at the bottom of its box."""
+    shown = [c for c in fitted.class_order(k) if fitted.row_shares[k, c] > 0.0]
+    shares = fitted.row_shares[k, shown]
+    lengths = (box.width - 2 * PADDING) * shares / (shares.sum() or 1.0)
+    ends = box.centre - box.width / 2 + PADDING + np.cumsum(lengths)
     bottom = box.top - box.height + PADDING / 2
-    width = box.width - 2 * PADDING
-    begin = box.centre - width / 2
-    shares = fitted.row_shares[k]
-    total = float(shares.sum()) or 1.0
-    for c in fitted.class_order(k):
-        if shares[c] > 0.0:
-            length = width * float(shares[c]) / total
-            ax.add_patch(
-                Rectangle(
-                    (begin, bottom), length, BAR_HEIGHT, fc=colors[c], lw=0, zorder=3
-                )
-            )
-            begin += length
+    looks = [colors[c] for c in shown]
+    ax.barh(
+        np.full(len(shown), bottom + BAR_HEIGHT / 2),
+        lengths,
+        BAR_HEIGHT,
+        ends - lengths,
+        color=looks,
+        lw=0,
+        zorder=3,
+    )
 
 
 def _draw_terms(
@@ -300,18 +299,16 @@ def _draw_terms(
         influence = fitted.influence(k)
         signed = [np.copysign(influence[j], weight) for weight, j in some]
         lengths = room * np.nan_to_num(np.array(signed) / largest)
-        bottom = box.top - box.height + PADDING / 2
-        for at, length in enumerate(reversed(lengths.tolist())):
-            ax.add_patch(
-                Rectangle(
-                    (box.centre, bottom + at * BAR_HEIGHT),
-                    length,
-                    0.8 * BAR_HEIGHT,
-                    fc=TERM_COLORS[length > 0.0],
-                    lw=0,
-                    zorder=3,
-                )
-            )
+        places = box.top - box.height + PADDING / 2 + BAR_HEIGHT * np.arange(len(some))
+        ax.barh(
+            places[::-1] + 0.4 * BAR_HEIGHT,
+            lengths,
+            0.8 * BAR_HEIGHT,
+            box.centre,
+            color=[TERM_COLORS[length > 0.0] for length in lengths.tolist()],
+            lw=0,
+            zorder=3,
+        )
 
 
 def _draw_curve(ax: Axes, box: Box, curve: Any, last: float) -> None:
@@ -338,11 +335,8 @@ def _value_colors(tree: ObliqueTree) -> list[str]:
         return [INK] * len(tree)
     values = tree.values[:, 0]
     low, high = values[tree.is_leaf].min(), values[tree.is_leaf].max()
-    shares = (
-        np.clip((values - low) / (high - low), 0.0, 1.0)
-        if high > low
-        else np.ones(len(tree))
-    )
+    # The only value there is is the highest.
+    shares = Normalize(low - (low == high), high, clip=True)(values)
     return [to_hex(tuple(color)) for color in VALUE_COLORS(shares)]
 
 
@@ -453,9 +447,7 @@ def _prepared_axes(
 
 # ---- decision regions ----------------------------------------------------------------------------
 
-# A node's region is convex: the picture's rectangle, cut by the hyperplanes above the node.
-
-EPSILON = 1e-9
+_CELLS = 300  # along each axis
 
 
 def plot_decision_regions(
@@ -478,57 +470,42 @@ def plot_decision_regions(
         Points, finite; they also set the limits. A classifier encodes them. Axes have its names of
         the features, those of a tree alone the names of columns of `X`, or ``x0`` and ``x1``.
     y : array-like of shape (n_samples,)
-        Labels. Those of a tree alone are sorted to its classes if there are as many, and are else
-        positions of its classes.
+        Labels; for a tree alone positions of its classes.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
     tree = tree_of(tree_or_classifier, "tree_or_classifier", TypeError)
     if tree.n_features != 2:
         raise ValueError(
-            f"the tree has n_features={tree.n_features}: regions are drawn for 2 only; "
-            "plot_evolution draws two of a run with keep_best_trees, plot_tree any tree."
+            f"the tree has n_features={tree.n_features}: regions are drawn for 2 only; plot_tree "
+            "draws any tree."
         )
-    points, codes, labels = check_points(tree_or_classifier, tree, X, y)
-    features = _names_of_features(tree_or_classifier, X, 2)
+    points, codes, labels = _read_points(tree_or_classifier, tree, X, y)
+    names = getattr(
+        tree_or_classifier, "feature_names_", getattr(X, "columns", ["x0", "x1"])
+    )
     ax = axes_or_new(ax, (6.0, 5.6))
-    return _draw_regions(ax, tree, points, codes, features, labels, resolution=300)
-
-
-def _names_of_features(source: Any, X: Any, n: int) -> list[str]:
-    """Return the names that an estimator or a table knows, or else numbered ones."""
-    known = getattr(source, "feature_names_", getattr(X, "columns", None))
-    return [f"x{j}" for j in range(n)] if known is None else list(map(str, known))
-
-
-def _draw_regions(
-    ax: Axes,
-    tree: ObliqueTree,
-    points: np.ndarray,
-    codes: np.ndarray,
-    features: Sequence[str],
-    labels: np.ndarray,
-    resolution: int,
-) -> Axes:
-    """Draw regions of so many cells along each axis, points and hyperplanes."""
     colors = class_colors(len(labels))
     low, high = points.min(axis=0), points.max(axis=0)
     margin = np.where(high > low, 0.04 * (high - low), 0.5)
     low, high = low - margin, high + margin
-    centres = (np.arange(resolution)[:, np.newaxis] + 0.5) / resolution * (
-        high - low
-    ) + low
+    centres = low + (np.arange(_CELLS)[:, np.newaxis] + 0.5) / _CELLS * (high - low)
     grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
-    majority = tree.predict_label(grid).reshape(resolution, resolution)
-
+    shades = np.array([tint(color) for color in colors])[tree.predict_label(grid)]
     extent = (low[0], high[0], low[1], high[1])
-    shades = np.array([tint(color) for color in colors])[majority]
-    ax.imshow(shades, extent=extent, origin="lower", aspect="auto", zorder=0)
+    ax.imshow(
+        shades.reshape(_CELLS, _CELLS, 3),
+        extent=extent,
+        origin="lower",
+        aspect="auto",
+        zorder=0,
+    )
     area = float(np.clip(20000.0 / len(points), 14.0, 36.0))
     for code, label in enumerate(labels):
+        some = points[codes == code]
         ax.scatter(
-            points[codes == code, 0],
-            points[codes == code, 1],
+            some[:, 0],
+            some[:, 1],
             label=str(label),
             marker=MARKERS[code % len(MARKERS)],
             color=colors[code],
@@ -548,12 +525,13 @@ def _draw_regions(
         ),
         autolim=False,
     )
-    ax.set(xlim=extent[:2], ylim=extent[2:], xlabel=features[0], ylabel=features[1])
+    first, second = map(str, names)
+    ax.set(xlim=extent[:2], ylim=extent[2:], xlabel=first, ylabel=second)
     legend_below(ax, n_columns=min(8, len(labels)))
     return ax
 
 
-def check_points(
+def _read_points(
     source: Any, tree: ObliqueTree, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the points as a tree reads them, their class codes and the labels of all classes."""
@@ -562,23 +540,17 @@ def check_points(
             "the columns of this classifier bend: regions are drawn where none does, as with "
             "shapes=None."
         )
-    points = np.asarray(getattr(source, "encode", np.asarray)(X), dtype=np.float64)
+    read = getattr(source, "encode", np.asarray)
+    points = check_array(read(X), dtype=np.float64, input_name="X")
     given = np.asarray(read_labels(y))
-    if points.ndim != 2 or points.shape[1] != tree.n_features or points.shape[0] == 0:
-        raise ValueError(
-            f"X has shape {points.shape}: allowed is (n_samples, {tree.n_features})."
-        )
-    if not np.isfinite(points).all():
-        raise ValueError("X has values that are NaN or infinite.")
+    if points.shape[1] != 2:
+        raise ValueError(f"X has shape {points.shape}: allowed is (n_samples, 2).")
     if given.shape != points.shape[:1]:
         raise ValueError(
             f"y has shape {given.shape}: one label for each of {len(points)} rows."
         )
-    n_classes = tree.values.shape[1]
-    seen = np.unique(given)
-    default = seen if len(seen) == n_classes else np.arange(n_classes)
-    labels = np.asarray(getattr(source, "classes_", default))
-    unknown = seen[~np.isin(seen, labels)]
+    labels = np.asarray(getattr(source, "classes_", np.arange(tree.values.shape[1])))
+    unknown = np.setdiff1d(given, labels)
     if unknown.size:
         raise ValueError(
             f"y has labels {unknown.tolist()}: allowed are {labels.tolist()}."
@@ -590,175 +562,18 @@ def _segments(
     tree: ObliqueTree, low: np.ndarray, high: np.ndarray
 ) -> dict[int, np.ndarray]:
     """Return the part of each hyperplane that lies in the region of its node, within a box."""
-    regions = {0: (np.vstack((np.eye(2), -np.eye(2))), np.concatenate((high, -low)))}
+    # The region of a node is convex: of points along a line the first and the last are its ends.
+    centre, reach = (low + high) / 2, np.linalg.norm(high - low) / 2
+    steps = np.linspace(-reach, reach, 20 * _CELLS)
     segments = {}
-    for k in np.flatnonzero(tree.subtree_size > 1).tolist():
-        weights, threshold = tree.weights[k], tree.thresholds[k]
-        normals, bounds = regions[k]
-        for child, sign in ((tree.left(k), 1.0), (tree.right(k), -1.0)):
-            regions[child] = (
-                np.vstack((normals, sign * weights)),
-                np.append(bounds, sign * threshold),
-            )
-        if not weights.any():
-            continue
-        # The points of the line are foot + t along; each half-plane bounds t on one side.
-        foot = threshold * weights / (weights @ weights)
-        along = np.array([-weights[1], weights[0]]) / np.linalg.norm(weights)
-        speed = normals @ along
-        room = bounds - normals @ foot
-        norms = np.linalg.norm(normals, axis=1)
-        crosses = np.abs(speed) > EPSILON * norms
-        ends = room[crosses] / speed[crosses]
-        first = ends[speed[crosses] < 0.0].max()
-        last = ends[speed[crosses] > 0.0].min()
-        # A line along an edge of the region, or through a corner, divides nothing.
-        reach = np.abs(high - low).max()
-        is_inside = (room[~crosses] > EPSILON * reach * norms[~crosses]).all()
-        if is_inside and last - first > EPSILON * reach:
-            segments[k] = foot + np.outer((first, last), along)
+    for k in np.flatnonzero(tree.weights.any(axis=1)).tolist():
+        weights = tree.weights[k]
+        length = np.linalg.norm(weights)
+        away = (weights @ centre - tree.thresholds[k]) / length
+        along = np.array([-weights[1], weights[0]]) / length
+        line = centre - away * weights / length + np.outer(steps, along)
+        line = line[((line >= low) & (line <= high)).all(axis=1)]
+        found = line[tree.decision_path(line)[:, [k]].toarray()[:, 0] > 0]
+        if len(found) > 1:
+            segments[k] = found[[0, -1]]
     return segments
-
-
-# ---- the film of a run ---------------------------------------------------------------------------
-
-_MAX_FRAMES = 30
-_HELD = 5  # pictures that the last one stands for
-
-
-def plot_evolution(classifier: Any, X: Any, y: Any) -> FuncAnimation:
-    """Make a film of a run: regions of the best tree beside the learning curve until then.
-
-    There is a picture for each tree that became the best, or for up to 30 of them, the last one
-    among them. Of more than two features, the two are
-    shown that have the most influence in the last tree
-    (`evotree.importances.importances`), and the regions are those where all others have
-    their medians.
-
-    Parameters
-    ----------
-    classifier : fitted classifier
-        Its `callbacks` held `evotree.keep_best_trees`.
-    X : array-like of shape (n_samples, n_features)
-        Points; they also set the limits. The classifier encodes them.
-    y : array-like of shape (n_samples,)
-        Their labels.
-
-    Returns
-    -------
-    matplotlib.animation.FuncAnimation
-        The film: ``save("film.gif", writer="pillow")`` writes it, ``to_jshtml()`` shows it in a
-        notebook.
-
-    Examples
-    --------
-    >>> from evotree import EvoTreeClassifier, keep_best_trees
-    >>> from evotree.experiments.problems import make_loans
-    >>> X, y = make_loans(200, random_state=0)
-    >>> model = EvoTreeClassifier(
-    ...     size_penalty=0.01, term_penalty=0.001, max_generations=5, callbacks=[keep_best_trees]
-    ... )
-    >>> film = plot_evolution(model.fit(X, y), X, y)
-    >>> page = film.to_jshtml()  # film.save("film.gif", writer="pillow") writes a file
-    """
-    tree = tree_of(classifier, "tree_or_classifier", TypeError)
-    trees = getattr(classifier, "best_trees_", {})
-    if not trees:
-        raise ValueError(
-            "classifier has kept no trees of its generations: fit it with "
-            "callbacks=[evotree.keep_best_trees]."
-        )
-    if not hasattr(classifier, "classes_"):
-        raise TypeError(
-            f"classifier is a {type(classifier).__name__}: regions are of classes."
-        )
-    if tree.n_features < 2:
-        raise ValueError(
-            f"classifier has n_features={tree.n_features}: allowed are 2 or more."
-        )
-    points, codes, labels = check_points(classifier, tree, X, y)
-    features = _names_of_features(classifier, X, tree.n_features)
-    records = records_of(classifier, "classifier")
-    shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
-    middle = np.median(points, axis=0)
-
-    figure, (left, right) = plt.subplots(
-        1, 2, width_ratios=(5, 6), figsize=(10.0, 4.4), layout="constrained"
-    )
-
-    def draw(gen: int) -> list[Axes]:
-        best = trees[max(first for first in trees if first <= gen)]
-        left.clear()
-        _draw_regions(
-            left,
-            slice_of(best, shown, middle),
-            points[:, shown],
-            codes,
-            [features[j] for j in shown],
-            labels,
-            resolution=150,
-        )
-        accuracy = 1.0 - float(best.label_losses(points, codes).mean())
-        left.set_title(
-            f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}"
-        )
-        _show_until(panels, gen)
-        return [left, *panels]
-
-    frames = _frames(list(trees), int(axis_positions(records, "gen")[-1]))
-    panels: list[Axes] = []
-    draw(frames[-1])  # the layout of all
-    plot_learning_curve(records, curves=("quality", "complexity"), ax=right)
-    panels += [ax for ax in figure.axes if ax is not left]
-    for panel in panels:
-        panel.axvline(0.0, color="black", linewidth=1.5)  # the generation shown
-    figure.draw_without_rendering()
-    # It is the same for all, and takes longer than a picture.
-    figure.set_layout_engine("none")
-    return FuncAnimation(
-        figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250
-    )
-
-
-def _show_until(panels: Sequence[Axes], gen: int) -> None:
-    """Move the line of a panel to a generation, and hide what curves show of later ones."""
-    for panel in panels:
-        begin = panel.get_xlim()[0]
-        *curves, mark = panel.get_lines()
-        mark.set_xdata([gen, gen])
-        seen = Rectangle(
-            (begin, 0.0), gen - begin, 1.0, transform=panel.get_xaxis_transform()
-        )
-        for artist in (*curves, *panel.collections):
-            artist.set_clip_path(seen)
-
-
-def slice_of(tree: ObliqueTree, shown: np.ndarray, row: np.ndarray) -> ObliqueTree:
-    """Return what a tree is over some features, where the others have the values of a row."""
-    others = np.setdiff1d(np.arange(tree.n_features), shown)
-    models = tree.models
-    if models is not None:
-        models = models.with_each(
-            [
-                one._replace(
-                    intercepts=one.intercepts
-                    + one.coefficients[:, others] @ row[others],
-                    coefficients=one.coefficients[:, shown],
-                )
-                for one in models.each
-            ]
-        )
-    return tree.replaced(
-        weights=tree.weights[:, shown],
-        thresholds=tree.thresholds - tree.weights[:, others] @ row[others],
-        spread=None if tree.spread is None else tree.spread[shown],
-        models=models,
-    )
-
-
-def _frames(generations: list[int], end: int) -> list[int]:
-    """Return the generations that have a picture, evenly chosen, the last generation at the end."""
-    before = np.array([gen for gen in generations if gen < end], dtype=int)
-    n_shown = min(len(before), _MAX_FRAMES - 1)
-    chosen = np.linspace(0, len(before) - 1, n_shown).round().astype(int)
-    return [*before[chosen].tolist(), end]

@@ -8,7 +8,6 @@ page compares none of them.
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib.resources import files
@@ -18,6 +17,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._version import __version__
@@ -34,7 +34,6 @@ from evotree.fitted import (
 )
 from evotree.importances import importances
 from evotree.leaf_models import class_probabilities
-from evotree.plotting.curves import cumulated
 from evotree.plotting.shapes import column_lines
 from evotree.plotting.style import class_colors
 from evotree.schema import (
@@ -65,8 +64,8 @@ from evotree.words import operand
 MAX_PAGE_ROWS = 1000
 # The rows of the page have no more cells, if that leaves 20 of them.
 MAX_CELLS = 40_000
-# Where the trees of the front have more characters, every second one goes.
-MAX_TREES_CHARACTERS = 600_000
+# Of a front whose trees have more nodes, every second tree is shown, or third, and so on.
+MAX_FRONT_NODES = 4000
 MAX_OPTIONS = 100  # values of a column of categories that are no levels
 MAX_NAME_CHARACTERS = 80
 MAX_FACT_CHARACTERS = 500
@@ -154,13 +153,10 @@ def _facts(estimator: Any) -> dict[str, str]:
             if took >= 0.05
         )
     if (cost := getattr(estimator, "edit_cost_", None)) is not None:
-        score = (
-            f"score {cost.score_before:.4f} to {cost.score:.4f}, "
-            if "score" in cost
-            else ""
-        )
-        found[f"last edit, {cost.name}"] = (
-            f"{score}complexity {cost.complexity_before} to {cost.complexity}"
+        found[f"last edit, {cost.name}"] = ", ".join(
+            f"{name} {cost[f'{name}_before']:.6g} to {cost[name]:.6g}"
+            for name in ("score", "complexity")
+            if name in cost
         )
     return found
 
@@ -201,12 +197,23 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     classes = (
         None if fitted.classes is None else [text_of(label) for label in fitted.classes]
     )
+    drawn = _drawn(0 if cells is None else len(cells), len(used_columns))
+    columns, of_rows = _columns_of_page(schema, used_columns, cells, drawn)
+    shown_rows = {
+        "total": len(drawn) if cells is None else len(cells),
+        "numbers": drawn.tolist(),
+        "cells": of_rows,
+        # Of times there is no number to stand beside a risk.
+        "y": None
+        if truth is None or isinstance(truth, Times)
+        else truth[drawn].tolist(),
+    }
     return {
         "version": __version__,
         "target": short("the risk" if fitted.is_risk else subject.target),
         "classes": classes,
         "colors": None if classes is None else class_colors(len(classes)),
-        "columns": _columns_of_page(schema, used_columns, cells),
+        "columns": columns,
         "features": [short(fitted.features[j]) for j in kept.tolist()],
         "operands": [
             operand(fitted.features[j], fitted.features[j]) for j in kept.tolist()
@@ -223,7 +230,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "trees": trees,
         "own": own,
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
-        "rows": _sample(schema, used_columns, cells, truth),
+        "rows": None if cells is None else shown_rows,
         "history": None if subject.history is None else _history(subject.history),
         "facts": {
             short(name): short(fact, MAX_FACT_CHARACTERS)
@@ -307,16 +314,10 @@ def _trees(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
     trees, own = subject.trees
-    made = [
-        _tree(one, subject, rows, truth, own=at == own) for at, one in enumerate(trees)
-    ]
-    lengths = np.array([len(json.dumps(tree)) for tree in made])
-    shown = np.arange(len(made))
-    step = 1
-    while lengths[shown].sum() > MAX_TREES_CHARACTERS and len(shown) > 1:
-        step *= 2
-        shown = np.arange(own % step, len(made), step)
-    return [made[at] for at in shown], shown.tolist().index(own)
+    step = -(-sum(len(one.tree) for one in trees) // MAX_FRONT_NODES)
+    shown = range(own % step, len(trees), step)
+    made = [_tree(trees[at], subject, rows, truth, own=at == own) for at in shown]
+    return made, shown.index(own)
 
 
 def _tree(
@@ -492,13 +493,15 @@ def _sum(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str,
 
 
 def _columns_of_page(
-    schema: Schema, used: Sequence[int], cells: pd.DataFrame | None
-) -> list[dict[str, Any]]:
-    """Return how each column is typed, and which features it makes."""
-    found = []
+    schema: Schema, used: Sequence[int], cells: pd.DataFrame | None, drawn: np.ndarray
+) -> tuple[list[dict[str, Any]], list[list[Any]]]:
+    """Return how each column is typed and which features it makes, and the cells of some rows."""
+    found, of_rows = [], []
     first = 0
     for at in used:
         column = schema[at]
+        all_cells = None if cells is None else cells.iloc[:, at]
+        some = None if all_cells is None else all_cells.iloc[drawn]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
         first += len(column.feature_levels)
         if isinstance(column, NumericColumn):
@@ -507,65 +510,39 @@ def _columns_of_page(
                 "indicator": column.indicator,
                 "bends": [asdict(bend) for bend in column.bends],
             }
+            if some is not None:
+                numbers = numbers_of(some, column.holds).astype(object)
+                of_rows.append(numbers.where(some.notna(), None).tolist())
         else:
-            options = _options(column, None if cells is None else cells.iloc[:, at])
+            options = _options(column, all_cells)
             one |= {
                 "options": [MISSING if x is None else short(x) for x in options],
                 "n_levels": len(column.levels),
                 "missing": column.levels.index(None) if None in column.levels else None,
             }
+            if some is not None:
+                places, levels = levels_of(some, column)
+                place = {level: p for p, level in enumerate(options)}
+                at_option = [None if x is None else place.get(x, -1) for x in levels]
+                of_rows.append([at_option[p] for p in places])
         found.append(one)
-    return found
+    return found, of_rows
 
 
 def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
     """Return the levels of a column, and other values that its cells have, the most frequent."""
     if cells is None:
         return list(column.levels)
-    counts = cells.astype(object).value_counts(sort=False)
-    texts = map(text_of, counts.sort_values(ascending=False, kind="stable").index)
+    texts = map(text_of, cells.astype(object).value_counts(sort=True).index)
     read = map(reading(column.known), texts)
     others = dict.fromkeys(text for text in read if text not in column.levels)
     return [*column.levels, *list(others)[:MAX_OPTIONS]]
 
 
-def _sample(
-    schema: Schema,
-    used: Sequence[int],
-    cells: pd.DataFrame | None,
-    truth: Any,
-) -> dict[str, Any] | None:
-    """Return some rows, drawn at random where there are many, by columns."""
-    if cells is None:
-        return None
-    n_drawn = min(len(cells), MAX_PAGE_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
-    drawn = np.sort(np.random.default_rng(0).choice(len(cells), n_drawn, replace=False))
-    found = []
-    for at in used:
-        column = schema[at]
-        some = cells.iloc[drawn, at]
-        if isinstance(column, NumericColumn):
-            found.append(
-                numbers_of(some, column.holds)
-                .astype(object)
-                .where(some.notna(), None)
-                .tolist()
-            )
-        else:
-            options = _options(column, cells.iloc[:, at])
-            places, levels = levels_of(some, column)
-            place = {level: p for p, level in enumerate(options)}
-            at_option = [None if x is None else place.get(x, -1) for x in levels]
-            found.append([at_option[p] for p in places])
-    return {
-        "total": len(cells),
-        "numbers": drawn.tolist(),
-        "cells": found,
-        # Of times there is no number to stand beside a risk.
-        "y": None
-        if truth is None or isinstance(truth, Times)
-        else truth[drawn].tolist(),
-    }
+def _drawn(n_rows: int, n_columns: int) -> np.ndarray:
+    """Return the positions of some rows, drawn at random where there are many."""
+    n_drawn = min(n_rows, MAX_PAGE_ROWS, max(20, MAX_CELLS // max(n_columns, 1)))
+    return np.sort(np.random.default_rng(0).choice(n_rows, n_drawn, replace=False))
 
 
 def _history(records: pd.DataFrame) -> dict[str, Any]:
@@ -573,9 +550,6 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     curves = ("fitness", "quality", "size", "terms", "complexity")
     names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
     prefix = f"{ORIGIN}_"
-    totals: dict[str, pd.DataFrame] = {}
-    with suppress(ValueError):  # nothing was refined
-        totals = cumulated(records)
     return {
         "gen": _with_few_digits(records["gen"])
         if "gen" in records
@@ -589,10 +563,6 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
             name.removeprefix(prefix): _with_few_digits(records[name], 4)
             for name in map(str, records)
             if name.startswith(prefix)
-        },
-        "refiners": {
-            name: {field: _with_few_digits(table[field], 4) for field in table}
-            for name, table in totals.items()
         },
     }
 
@@ -661,27 +631,22 @@ def measures(fitted: Fitted, rows: np.ndarray, y: np.ndarray | Times) -> dict[st
         score = concordance(y, tree.predict_value(rows)[:, 0])
         return measured | {"figures": [["concordance", score, 0.5]]}
     values = class_probabilities(tree, fitted.sides, rows)
-    label = labels = None
+    of_one_leaf = np.broadcast_to(tree.values[0], values.shape)
     losses = (y - values[:, 0]) ** 2
+    labels = of_label = None
     if fitted.classes is not None:
-        label = fitted.winners[0]
         labels = tree.predict_label(rows)
         losses = tree.label_losses(rows, y)
+        of_label = np.full(len(y), fitted.winners[0])
         n_classes = len(fitted.classes)
         measured["calibration"] = calibration(y, labels, values)
         if n_classes <= MAX_CONFUSED:
-            counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
-            measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
-    others = _of_one_leaf(y, tree.values[0], label)
+            found = confusion_matrix(y, labels, labels=range(n_classes))
+            measured["confusion"] = found.tolist()
+    lost = node_weights(leaves, losses, tree.subtree_size)
     return measured | {
-        "figures": [
-            [name, figure, others[name]]
-            for name, figure in _figures(y, values, labels).items()
-        ],
-        "lost": [
-            float(f"{loss:.6g}")
-            for loss in node_weights(leaves, losses, tree.subtree_size)
-        ],
+        "figures": _compared(y, [(values, labels), (of_one_leaf, of_label)]),
+        "lost": [float(f"{loss:.6g}") for loss in lost],
     }
 
 
@@ -694,49 +659,44 @@ def vote_measures(
     """Return how far the trees of a forest agree, and how well their vote predicts."""
     vote = mean_of_trees(trees, rows)
     each = np.stack([tree.predict_value(rows) for tree in trees])
-    measured: dict[str, Any]
+    apart = each[:, :, 0] - vote[:, 0]
+    measured: dict[str, Any] = {"agreement": np.sqrt((apart**2).mean(axis=1)).tolist()}
     if is_classes:
         labels = vote.argmax(axis=1)
         agrees = each.argmax(axis=2) == labels
         band = np.argmax(agrees.mean(axis=0)[:, np.newaxis] >= BANDS, axis=1)
+        is_right = None if y is None else labels == y
         measured = {
             "agreement": agrees.mean(axis=1).tolist(),
             "bands": [
                 [
                     BANDS[at],
                     int((band == at).sum()),
-                    None if y is None else int((labels == y)[band == at].sum()),
+                    None if is_right is None else int(is_right[band == at].sum()),
                 ]
                 for at in np.unique(band).tolist()
             ],
         }
-    else:
-        apart = each[:, :, 0] - vote[:, 0]
-        measured = {"agreement": np.sqrt((apart**2).mean(axis=1)).tolist()}
     if y is not None:
-        # The vote, its trees, and one leaf.
-        ours, *of_trees = (
-            _figures(y, values, values.argmax(axis=1) if is_classes else None)
-            for values in (vote, *each)
-        )
         root = np.mean([tree.values[0] for tree in trees], axis=0)
-        others = _of_one_leaf(y, root, root.argmax() if is_classes else None)
-        means = {
-            # Where one figure is not known, that of a constant target, none is.
-            name: float(np.mean([figures[name] for figures in of_trees]))
-            for name in ours
-            if ours[name] is not None
-        }
+        predictions = [
+            (values, values.argmax(axis=1) if is_classes else None)
+            for values in (vote, np.broadcast_to(root, vote.shape), *each)
+        ]
         measured["figures"] = [
-            [name, ours[name], means.get(name), others[name]] for name in ours
+            # Where one figure is not known, that of a constant target, none is.
+            [name, own, None if own is None else float(np.mean(of_trees)), other]
+            for name, own, other, *of_trees in _compared(y, predictions)
         ]
     return measured
 
 
-def _of_one_leaf(y: np.ndarray, value: np.ndarray, label: Any) -> Figures:
-    """Return figures of one prediction for all rows: a number, or a class and its shares."""
-    values = np.broadcast_to(value, (len(y), len(value)))
-    return _figures(y, values, None if label is None else np.full(len(y), label))
+def _compared(
+    y: np.ndarray, predictions: Sequence[tuple[np.ndarray, np.ndarray | None]]
+) -> list[list[Any]]:
+    """Return the figures of several predictions, each with its name first."""
+    each = [_figures(y, values, labels) for values, labels in predictions]
+    return [[name, *(figures[name] for figures in each)] for name in each[0]]
 
 
 def _figures(y: np.ndarray, values: np.ndarray, labels: np.ndarray | None) -> Figures:
@@ -838,9 +798,7 @@ class Report:
         )
 
 
-def report(
-    model: Any, X: Any = None, y: Any = None, *, stability: Any = None
-) -> Report:
+def report(model: Any, X: Any = None, y: Any = None) -> Report:
     """Return a page about a model, one file of HTML that needs no network.
 
     It draws the tree and those of the Pareto front, follows single rows through them, and shows
@@ -857,8 +815,6 @@ def report(
         columns, in their order.
     y : array-like of shape (n_samples,), optional
         Their labels or targets; times as `EvoTreeSurvival.fit` takes them.
-    stability : Stability, optional
-        Of `evotree.inspection.stability`, for a line about it.
     """
     if isinstance(model, Subject):
         return Report(collect(model, X, y))
@@ -867,15 +823,5 @@ def report(
     if targets := subject.fitted.targets:
         raise ValueError(
             f"report: the tree has {len(targets)} outputs; a page shows one."
-        )
-    if stability is not None:
-        subject = replace(
-            subject,
-            facts={
-                **subject.facts,
-                stability.summary.name: ", ".join(
-                    f"{name} {value:.2f}" for name, value in stability.summary.items()
-                ),
-            },
         )
     return Report(collect(subject, None if X is None else model._cells(X), y))

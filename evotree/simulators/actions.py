@@ -81,46 +81,41 @@ class Actions(ClassLoss):
         bounds = (np.full(len(tree), bound) for bound in (self.low, self.high))
         return tree.with_models(LeafModels(numbers, lines, *bounds))
 
-    def answers_of(self, tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
-        """Return what the leaves of a finished tree answer."""
+    def answers_of(self, tree: ObliqueTree) -> np.ndarray:
+        """Return what the leaves of a finished tree without models answer."""
         answers = self.no_answers(len(tree), tree.n_features)
-        leaf, numbers, models = tree.is_leaf, tree.values[:, 0], tree.models
-        if self.n:
-            if (most := tree.labels.max() + 1) > self.n:
-                raise ValueError(
-                    f"init holds a tree of {most} actions: {self.n} there are."
-                )
-            answers[leaf, 0] = tree.labels[leaf]
-            return answers
-        answers[leaf, 1:] = 0.0
-        if self.is_linear and isinstance(models, LeafModels):
-            coefficients = models.coefficients * dataset.scale / self.half
-            answers[leaf, 1:] = coefficients[leaf]
-            numbers = models.intercepts + models.coefficients @ dataset.mean
-        places = np.clip((numbers - self.low) / self.half - 1.0, -1.0, 1.0)
-        answers[leaf, 0] = places[leaf]
+        if self.n and (most := tree.labels.max() + 1) > self.n:
+            raise ValueError(
+                f"init holds a tree of {most} actions: {self.n} there are."
+            )
+        places = tree.labels
+        if not self.n:
+            numbers = tree.values[:, 0]
+            places = np.clip((numbers - self.low) / self.half - 1.0, -1.0, 1.0)
+        answers[tree.is_leaf] = 0.0
+        answers[tree.is_leaf, 0] = places[tree.is_leaf]
         return answers
 
     def draw(self, answer: np.ndarray, rng: np.random.Generator) -> None:
         """Let a leaf answer something else; its row of answers is written."""
         place, coefficients = answer[0], answer[1:]
-        has_one = not np.isnan(place)
+        is_new = np.isnan(place)
         if self.n:
-            step = rng.integers(1, self.n) if has_one else rng.integers(self.n)
+            step = rng.integers(self.n) if is_new else rng.integers(1, self.n)
             answer[0] = (np.nan_to_num(place) + step) % self.n
-            return
-        answer[0] = rng.uniform(-1.0, 1.0)
-        if has_one and rng.uniform() < _MOVED_SHARE:
-            answer[0] = np.clip(place + _PLACE_STEP * rng.normal(), -1.0, 1.0)
-        if self.is_linear and not has_one:
+        elif is_new:
+            answer[0] = rng.uniform(-1.0, 1.0)
             coefficients[:] = rng.normal(size=coefficients.size)
             coefficients *= rng.uniform() < 0.5
-        elif self.is_linear and rng.uniform() < _LINE_SHARE:
-            answer[0] = place
+        elif coefficients.size and rng.uniform() < _LINE_SHARE:
             j = rng.integers(coefficients.size)
             step = rng.normal() * 10.0 ** rng.uniform(-2.0, 0.5)
             is_lost = coefficients[j] and rng.uniform() < _LOST_SHARE
             coefficients[j] = 0.0 if is_lost else coefficients[j] + step
+        elif rng.uniform() < _MOVED_SHARE:
+            answer[0] = np.clip(place + _PLACE_STEP * rng.normal(), -1.0, 1.0)
+        else:
+            answer[0] = rng.uniform(-1.0, 1.0)
 
 
 def _short(numbers: np.ndarray) -> np.ndarray:

@@ -46,13 +46,14 @@ class Breeder:
     def individual_of(self, model: Any) -> Individual:
         """Make an individual of a finished tree."""
         tree, n_features = getattr(model, "tree_", model), self.dataset.X.shape[1]
-        if not isinstance(tree, ObliqueTree) or tree.n_features != n_features:
+        is_tree = isinstance(tree, ObliqueTree) and tree.models is None
+        if not is_tree or tree.n_features != n_features:
             raise ValueError(
-                f"init holds {model!r}: allowed are trees of {n_features} features; a search by "
-                "scores has no labels to make other ones."
+                f"init holds {model!r}: allowed are trees of {n_features} features without models "
+                "in leaves; a search by scores has no labels to make other ones."
             )
         tree.validate()
-        answers = self.dataset.objective.answers_of(tree, self.dataset)
+        answers = self.dataset.objective.answers_of(tree)
         splits = self.dataset.from_raw(tree).splits
         made = make_individual(self.dataset, *splits, answers)
         made.origin = INITIAL

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from evotree._version import DISTRIBUTION
 from evotree.engine.config import SearchConfig
@@ -25,7 +24,7 @@ from evotree.simulators.scores import (
 )
 from evotree.texts import export_text
 from evotree.tree import ObliqueTree
-from evotree.words import check_length, check_whole
+from evotree.words import check_whole
 
 _STICKY = 0.1  # chance of another random action in a step
 _IMITATION_ROUNDS = 3
@@ -35,25 +34,15 @@ _MOST_IMITATION_LEAVES = 16
 
 @dataclass(frozen=True)
 class Environment:
-    """What makes an environment, its id or a callable; each episode has one of its own.
+    """What makes an environment; each episode has one of its own.
 
     An episode ends after `max_steps`, as if it were cut off there. It is always seen as
     `n_numbers`, once these are known.
     """
 
-    made_by: Any
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    make: Callable[[], Any]
     max_steps: int = 10_000
     n_numbers: int | None = None
-
-    def opened(self) -> closing[Any]:
-        """Return a context of an environment, which is closed in the end."""
-        make = self.made_by
-        return closing(
-            make(**self.kwargs)
-            if callable(make)
-            else _gymnasium().make(make, **self.kwargs)
-        )
 
     def point(self, observation: Any) -> list[float]:
         """Return an observation as numbers, as many as ever."""
@@ -81,7 +70,7 @@ class Environment:
         """Act until an episode is over; append to `seen` what is seen; return the rewards' sum."""
         rewards: list[float] = []
         is_over = False
-        with self.opened() as environment:
+        with closing(self.make()) as environment:
             observation, _ = environment.reset(seed=seed)
             while not is_over and len(rewards) < self.max_steps:
                 point = self.point(observation)
@@ -109,10 +98,12 @@ class Environment:
         return np.array(seen)[rng.permutation(len(seen))[:n_points]]
 
 
-def _gymnasium() -> Any:
-    """Import gymnasium, or say how to install it."""
+def _maker_of(environment: Any) -> Callable[..., Any]:
+    """Return what makes an environment, of an id that of gymnasium."""
+    if callable(environment):
+        return environment
     try:
-        return import_module("gymnasium")
+        return partial(import_module("gymnasium").make, environment)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"environments by their id need {error.name}: pip install '{DISTRIBUTION}[policy]'",
@@ -172,13 +163,12 @@ class Policy:
     Attributes
     ----------
     tree : ObliqueTree
-        The tree, for `evotree.export` and `evotree.plotting`, with the names below.
+        The tree, for `evotree.export` and `evotree.plotting`, which take names of what it sees and
+        does.
     environment : Environment
         Where it acts.
     actions : list or None
         What the classes of the tree stand for; None where it answers a number.
-    feature_names, action_names : list of str, and list of str or None
-        Names of what it sees and of what it does.
     result : ScoredResult
         The search. ``result.front`` has other trees.
     """
@@ -186,8 +176,6 @@ class Policy:
     tree: ObliqueTree
     environment: Environment
     actions: list[Any] | None
-    feature_names: list[str]
-    action_names: list[str] | None
     result: ScoredResult
 
     @cached_property
@@ -208,11 +196,11 @@ class Policy:
         return np.array([self.environment.episode(self._act, seed) for seed in seeds])
 
     def __repr__(self) -> str:
-        return f"Policy for {self.environment.made_by!r}: {self.tree!r}"
+        return f"Policy: {self.tree!r}"
 
     def __str__(self) -> str:
-        text = export_text(self.tree, self.feature_names, self.action_names)
-        return text.rstrip("\n")
+        labels = None if self.actions is None else list(map(str, self.actions))
+        return export_text(self.tree, class_names=labels).rstrip("\n")
 
 
 def evolve_policy(
@@ -221,11 +209,8 @@ def evolve_policy(
     *,
     actions: Sequence[Any] | None = None,
     n_episodes: int = 8,
-    racing: bool = True,
     n_points: int = 1000,
     teacher: Callable[[list[float]], Any] | None = None,
-    feature_names: Sequence[str] | None = None,
-    action_names: Sequence[str] | None = None,
     executor: Executor | None = None,
     max_steps: int = 10_000,
     **kwargs: Any,
@@ -245,7 +230,7 @@ def evolve_policy(
         What leaves choose from, at least 2; by default all actions of a ``Discrete`` space. Of a
         bounded ``Box`` of one number leaves answer the number. Other spaces need a list, such as
         some vectors of a ``Box``, or the combinations of a ``MultiDiscrete``.
-    n_episodes, racing : int, and bool
+    n_episodes : int, default=8
         As for `evotree.ScoredProblem`.
     n_points : int, default=1000
         Number of points that random actions lead to.
@@ -253,9 +238,6 @@ def evolve_policy(
         A policy to begin with: ``teacher(point)`` returns an action for a list of numbers. Small
         trees learn what it does where it and they get, in three rounds (DAgger, Ross, Gordon and
         Bagnell 2011), and join the first population.
-    feature_names, action_names : sequence of str, optional
-        Names; by default ``x0``, ..., and the actions themselves. Leaves that answer a number have
-        no names of actions.
     executor : concurrent.futures.Executor, optional
         Where episodes are played; by default processes, as many as `n_jobs` says.
     max_steps : int, default=10000
@@ -269,24 +251,15 @@ def evolve_policy(
     if teacher is not None and not callable(teacher):
         raise ValueError(f"teacher={teacher!r}: allowed is a callable.")
     config = config or SearchConfig()
-    config = replace(config, random_state=seed_from(config.random_state))
-    seed = config.random_state % 2**31
-    made = Environment(environment, kwargs, max_steps)
-    with made.opened() as first:
+    seed = seed_from(config.random_state) % 2**31
+    config = replace(config, random_state=seed)
+    made = Environment(partial(_maker_of(environment), **kwargs), max_steps)
+    with closing(made.make()) as first:
         space = first.action_space
         seen, _ = first.reset(seed=seed)
     made = replace(made, n_numbers=len(made.point(seen)))
     choices, bounds = choices_of(space, actions)
     points = made.explore(space, n_points, seed)
-    features = [f"x{j}" for j in range(points.shape[1])]
-    names = _named("feature_names", feature_names, features, "features")
-    labels = None
-    if choices is not None:
-        labels = _named("action_names", action_names, choices, "actions")
-    elif action_names is not None:
-        raise ValueError(
-            f"action_names={action_names!r}: allowed is None where leaves answer numbers."
-        )
     if teacher is not None:
         n_leaves = config.max_leaf_nodes or _MOST_IMITATION_LEAVES
         trees, points = imitations(made, teacher, choices, points, seed, n_leaves)
@@ -296,21 +269,11 @@ def evolve_policy(
     problem = ScoredProblem(
         score=partial(return_of, made, choices),
         actions=bounds if choices is None else len(choices),
-        observations=pd.DataFrame(points, columns=names),
+        observations=points,
         n_episodes=n_episodes,
-        racing=racing,
     )
     result = search_scores(problem, config, executor)
-    return Policy(result.tree, made, choices, names, labels, result)
-
-
-def _named(
-    parameter: str, names: Sequence[str] | None, things: Sequence[Any], kind: str
-) -> list[str]:
-    """Return the names of features or actions, by default what they are."""
-    if names is not None:
-        check_length(parameter, names, len(things), kind)
-    return list(map(str, things if names is None else names))
+    return Policy(result.tree, made, choices, result)
 
 
 def imitations(

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any
@@ -23,7 +23,7 @@ from joblib import effective_n_jobs
 from joblib.executor import get_memmapping_executor
 
 from evotree.configuration import as_text, check_parameters
-from evotree.dataset import Dataset, as_numbers
+from evotree.dataset import Dataset
 from evotree.engine.choice import Choice
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
@@ -31,15 +31,14 @@ from evotree.engine.islands import deaf_to_interrupts
 from evotree.engine.populations import Seeds
 from evotree.engine.problem import Deadlines, Penalties, Problem, make_constraints
 from evotree.engine.search import Search, Start
-from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
-from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy
-from evotree.front import FittedFront, FrontTree, own_scores, undominated
+from evotree.fitness.base import PenalizedAccuracy
+from evotree.front import FittedFront, FrontTree, undominated
 from evotree.log import log_end
 from evotree.operators import variation as selection
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
 from evotree.parallel import n_at_once, run_tasks
-from evotree.rng import make_streams, seed_from
+from evotree.rng import make_streams
 from evotree.schema import LARGEST, is_number, quoted
 from evotree.simulators.actions import as_actions
 from evotree.simulators.breeding import Breeder
@@ -52,7 +51,6 @@ DEFAULT = Evolution(
 """How trees that are scored evolve where nothing else is said."""
 
 _AUTO = Penalties(0.002, 0.0005)  # in units of the range of a generation's scores
-_N_POINTS_OF_BOX = 512
 # Significant digits of the numbers of a tree where ``precision="auto"``.
 _AUTO_DIGITS = 3
 # The share of a tree's score that as many new episodes say; the rest is the score that it had.
@@ -63,13 +61,13 @@ _FINAL_EPISODES_FACTOR = 10
 _EPISODES, _LAST = 2**61, 2**62 + 2  # numbers of generations that no run reaches
 # Seconds of scoring between two looks at the clock, where time is limited.
 _CHECK_SECONDS = 0.1
-# Parameters of `SearchConfig` that a search by scores does not use.
+# Parameters that need labels or columns, or several scores of a tree.
 _UNUSED = ("objective", "monotonic_cst", "interaction_cst", "warm_start")
-_OF_LABELS = ("refinement", "regularization", "max_samples", "hold", "shapes")
-"""Parameters of `Evolution` that need labels, or columns."""
+_UNUSED_OF_EVOLUTION = ("refinement", "regularization", "max_samples", "hold", "shapes")
+_UNUSED_OF_VARIATION = ("algorithm",)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ScoredProblem:
     """What a search by scores is about.
 
@@ -77,58 +75,41 @@ class ScoredProblem:
     ----------
     score : callable
         ``score(tree, seed)`` returns a finite number, of a magnitude up to 1e100, the greater the
-        better, or for ``Variation(algorithm="nsga2")`` a tuple of up to three, always as many. The
-        tree is an `ObliqueTree` over raw features with its numbers as they are printed; `seed`, an
-        integer in [0, 2**31), is the same for all trees of an episode.
+        better. The tree is an `ObliqueTree` over raw features with its numbers as they are
+        printed; `seed`, an integer in [0, 2**31), is the same for all trees of an episode.
     actions : int, sequence of str, or pair of float
         The number of actions that leaves choose from, at least 2, or their names; or the bounds of
         the number that they answer.
-    observations : array-like or table of shape (n_points, n_features), optional
+    observations : array-like or table of shape (n_points, n_features)
         Points that trees are asked about. Splits stand between them.
-    box : pair of array-like of shape (n_features,), optional
-        Bounds, low and high, between which points are drawn, in place of `observations`.
     n_episodes : int, at least 1, default=1
         Number of seeds that a generation's best trees meet. Above 1, trees that live on are scored
-        again in each generation, and their score is a moving average.
-    racing : bool, default=True
-        Whether only the better half meets more than a fourth of them, and a fourth all.
+        again in each generation, and their score is a moving average; of 4 and more only the better
+        half meets more than a fourth, and a fourth all.
     """
 
-    score: Callable[[ObliqueTree, int], Any]
+    score: Callable[[ObliqueTree, int], float]
     actions: Any
-    observations: Any = None
-    box: Any = None
+    observations: Any
     n_episodes: int = 1
-    racing: bool = True
 
     def __post_init__(self) -> None:
         if not callable(self.score):
             raise ValueError(f"score={self.score!r}: allowed is a callable.")
         check_whole("n_episodes", self.n_episodes, 1)
-        if (self.observations is None) == (self.box is None):
+        if np.ndim(self.observations) == 2 and len(self.observations) < 2:
             raise ValueError(
-                "observations and box: one of them is needed, and not both."
+                f"observations has {len(self.observations)} points: allowed are 2 or more."
             )
 
-    def dataset(self, config: SearchConfig, seed: int) -> Dataset:
+    def dataset(self, config: SearchConfig) -> Dataset:
         """Return the points as rows, whose labels are drawn at random and say nothing."""
-        rng = np.random.default_rng(seed)
-        X = self.observations
-        if self.box is not None:
-            low, high = (np.ravel(as_numbers("box", bound)) for bound in self.box)
-            is_sound = low.shape == high.shape and np.isfinite(high - low).all()
-            if not is_sound or not (low < high).all():
-                raise ValueError(
-                    f"box={self.box!r}: allowed are finite bounds, low below high."
-                )
-            X = rng.uniform(low, high, (_N_POINTS_OF_BOX, low.size))
-        if np.ndim(X) == 2 and len(X) < 2:
-            raise ValueError(
-                f"observations has {len(X)} points: allowed are 2 or more."
-            )
-        labels = rng.permutation(np.arange(len(X)) % 2)
-        scaling = (config.evolution or DEFAULT).scaling
-        rows = Dataset.from_arrays(X, labels, scaling=scaling)
+        labels = np.arange(len(self.observations)) % 2
+        rows = Dataset.from_arrays(
+            self.observations,
+            np.random.default_rng(0).permutation(labels),
+            scaling=(config.evolution or DEFAULT).scaling,
+        )
         return rows.evolved_for(as_actions(self.actions, config.leaves))
 
 
@@ -145,7 +126,7 @@ class ScoredResult:
     run : Run
         The run, with its logbook, population and hall of fame.
     n_scores : int
-        How often `ScoredProblem.score` was called for this process.
+        How often `ScoredProblem.score` was called.
     """
 
     tree: FrontTree
@@ -199,23 +180,22 @@ def search_scores(
     _refuse_what_needs_labels(config, evolution)
     config = replace(config, evolution=evolution)
     begin = time.perf_counter()
-    seed = seed_to_continue(config, None)
-    seed = seed_from(config.random_state) if seed is None else seed
-    dataset = problem.dataset(config, seed)
+    dataset = problem.dataset(config)
     rows = Problem(
         dataset,
         config,
         make_constraints(config, evolution, dataset),
         ends=Deadlines.of(config.time_limit, begin),
     )
-    return ScoreSearch(problem, rows, executor).result(seed)
+    return ScoreSearch(problem, rows, executor).result()
 
 
 def _refuse_what_needs_labels(config: SearchConfig, evolution: Evolution) -> None:
     """Refuse parameters that ask for something of labels."""
     for given, plain, names in (
         (config, SearchConfig(), _UNUSED),
-        (evolution, Evolution(), _OF_LABELS),
+        (evolution, Evolution(), _UNUSED_OF_EVOLUTION),
+        (evolution.variation, Variation(), _UNUSED_OF_VARIATION),
     ):
         for name in names:
             value = getattr(given, name)
@@ -233,55 +213,42 @@ _Task = tuple[ObliqueTree, int]  # a tree and the seed of an episode
 
 
 def score_trees(
-    score: Callable[[ObliqueTree, int], Any], home: int, tasks: Sequence[_Task]
-) -> list[tuple[float, ...]]:
+    score: Callable[[ObliqueTree, int], float], home: int, tasks: Sequence[_Task]
+) -> list[float]:
     """Return the scores of trees, each in an episode."""
     with deaf_to_interrupts(home):
         try:
-            return [_as_scores(score(tree, seed)) for tree, seed in tasks]
+            return [_as_score(score(tree, seed)) for tree, seed in tasks]
         except StopIteration as error:  # which would end loops around this one
             raise RuntimeError("score raised StopIteration.") from error
 
 
-def _as_scores(value: Any) -> tuple[float, ...]:
-    """Return a score as a tuple of finite numbers."""
+def _as_score(value: Any) -> float:
+    """Return a score as a finite number."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    values = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
-    is_sound = 1 <= len(values) <= len(FITNESS_OF_SCORES)
-    if not is_sound or not all(map(is_number, values)):
+    if not is_number(value):
         raise ValueError(
             f"score returned {quoted(value)}: allowed is a finite number, of a magnitude up to "
-            f"{LARGEST:g}, or a tuple of up to {len(FITNESS_OF_SCORES)}."
+            f"{LARGEST:g}."
         )
-    return tuple(map(float, values))
+    return float(value)
 
 
+@dataclass(eq=False)
 class Scorer:
     """Gives the trees of a generation their fitness."""
 
-    def __init__(
-        self,
-        problem: ScoredProblem,
-        dataset: Dataset,
-        config: SearchConfig,
-        seed: int,
-    ) -> None:
-        self.problem = problem
-        self.dataset = dataset
-        self.config = config
-        self.seed = seed
-        self.is_nsga2 = (config.evolution or DEFAULT).variation.algorithm == "nsga2"
-        self.n_values = 0 if self.is_nsga2 else 1  # of a score; 0 until there is one
-        self.executor: Executor | None = None
-        self.home = os.getpid()
-        # What is not scored by then, on `time.perf_counter`, is left out.
-        self.end = math.inf
-        self.n_scores = 0
-        self.range = 0.0
-        self._seconds = 0.0  # that scores have taken
-        digits = _AUTO_DIGITS if is_auto(config.precision) else config.precision
-        self.shorten = Rounder(dataset.raw, digits or MOST_DIGITS)
+    problem: ScoredProblem
+    dataset: Dataset
+    config: SearchConfig
+    seed: int
+    # What is not scored by then, on `time.perf_counter`, is left out.
+    end: float = math.inf
+    executor: Executor | None = None
+    home: int = field(default_factory=os.getpid)
+    n_scores: int = 0
+    range: float = 0.0  # of the scores of a generation
 
     @property
     def penalties(self) -> Penalties:
@@ -306,54 +273,51 @@ class Scorer:
         """
         groups: dict[bytes, list[Individual]] = {}  # equal trees are scored as one
         for one in (*parents, *offspring):
-            arrays = *one.splits, one.answers
-            key = b"".join(array.tobytes() for array in arrays)
+            key = b"".join(array.tobytes() for array in (*one.splits, one.answers))
             groups.setdefault(key, []).append(one)
-        known = {key: self.known(members) for key, members in groups.items()}
-        scores = {key: one for key, one in known.items() if one is not None}
-        n_before = self.n_scores
-        n_episodes = self.problem.n_episodes
+        scores = {
+            key: one.quality
+            for key, members in groups.items()
+            for one in members
+            if one.fitness.valid
+        }
         self._see(scores.values())  # what it knew may be of another process
+        n_before, n_episodes = self.n_scores, self.problem.n_episodes
         entered = [key for key in groups if n_episodes > 1 or key not in scores]
         raced = self.race(
             [groups[key][0] for key in entered], _EPISODES + generation, n_episodes
         )
-        for key, of_tree in zip(entered, raced, strict=True):
-            if len(of_tree):
-                mean = of_tree.mean(axis=0)
+        for key, met in zip(entered, raced, strict=True):
+            if met:
+                mean = float(np.mean(met))
                 before = scores.get(key, mean)
-                share = _RESCORED_SHARE * len(of_tree) / n_episodes
+                share = _RESCORED_SHARE * len(met) / n_episodes
                 scores[key] = before + share * (mean - before)
         self._see(scores.values())
-        lowest = np.min(list(scores.values()), axis=0)
+        lowest = min(scores.values())
         for key, members in groups.items():
             for one in members:
                 self.measured(one, scores.get(key, lowest))
         return self.n_scores - n_before
 
-    def _see(self, scores: Iterable[np.ndarray]) -> None:
+    def _see(self, scores: Iterable[float]) -> None:
         """Measure the range of scores, as far as there are any."""
-        first = [of_tree[0] for of_tree in scores]
-        self.range = max(first) - min(first) if first else 0.0
+        values = list(scores)
+        self.range = float(np.ptp(values)) if values else 0.0
 
-    def known(self, equals: Sequence[Individual]) -> np.ndarray | None:
-        """Return the scores that one of some equal trees has, if any."""
-        for one in equals:
-            if one.fitness.wvalues:
-                values = one.fitness.values[:-1] if self.is_nsga2 else [one.quality]
-                return np.array(values)
-        return None
-
-    def measured(self, individual: Individual, scores: np.ndarray) -> Individual:
-        """Give an individual its scores and its fitness; return it."""
-        individual.measured(float(scores[0]))
-        if self.is_nsga2:
-            values = *map(float, scores), float(individual.complexity)
-            individual.fitness = FITNESS_OF_SCORES[len(scores)](values)
-        else:
-            values = PenalizedAccuracy(*self.penalties)(individual)
-            individual.fitness = FitnessMax(values)
+    def measured(self, individual: Individual, score: float) -> Individual:
+        """Give an individual its score and its fitness; return it."""
+        individual.measured(score)
+        penalized = PenalizedAccuracy(*self.penalties)
+        individual.fitness = FitnessMax(penalized(individual))
         return individual
+
+    @cached_property
+    def shorten(self) -> Rounder:
+        """What gives a tree its few digits."""
+        precision = self.config.precision
+        digits = _AUTO_DIGITS if is_auto(precision) else precision
+        return Rounder(self.dataset.raw, digits or MOST_DIGITS)
 
     def finished(self, individual: Individual) -> ObliqueTree:
         """Return a tree over raw features as it is scored and printed."""
@@ -361,72 +325,58 @@ class Scorer:
 
     def race(
         self, trees: Sequence[Individual], number: int, n: int
-    ) -> list[np.ndarray]:
-        """Return the scores of trees in the first of `n` episodes, (n_met, n_scores) of each.
+    ) -> list[list[float]]:
+        """Return the scores of each tree in those of the first `n` episodes that it meets.
 
         `number` is that of the generation, or what stands for one: it says which episodes.
         """
         streams = make_streams(self.seed, number, n)
         seeds = [int(stream[0] >> np.uint64(33)) for stream in streams]
-        is_race = self.problem.racing and not self.is_nsga2 and n >= 4
         finished = list(map(self.finished, trees))
-        scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
+        scores: list[list[float]] = [[] for _ in trees]
+
+        def fitness(i: int) -> FitnessMax:
+            return self.measured(trees[i].clone(), float(np.mean(scores[i]))).fitness
+
         running = list(range(len(trees)))
-        for begin, stop in pairwise((0, n // 4, n // 2, n) if is_race else (0, n)):
+        for begin, stop in pairwise((0, n // 4, n // 2, n) if n >= 4 else (0, n)):
             tasks = [(i, seed) for i in running for seed in seeds[begin:stop]]
             met = self._met([(finished[i], seed) for i, seed in tasks])
-            for (i, _), one in zip(tasks, met, strict=False):
-                scores[i].append(one)
-            fitness = {
-                i: self.measured(trees[i].clone(), np.mean(scores[i], axis=0)).fitness
-                for i in running
-                if scores[i]
-            }
-            best = sorted(fitness, key=fitness.__getitem__, reverse=True)
+            for (i, _), score in zip(tasks, met, strict=False):
+                scores[i].append(score)
+            best = sorted(
+                filter(scores.__getitem__, running), key=fitness, reverse=True
+            )
             running = sorted(best[: -(-len(best) // 2)])
-        return list(map(np.array, scores))
-
-    def _met(self, tasks: Sequence[_Task]) -> list[tuple[float, ...]]:
-        """Return the scores of trees in episodes, or of the first that there is time for."""
-        scores: list[tuple[float, ...]] = []
-        while len(scores) < len(tasks) and (
-            time.perf_counter() < self.end or not self.n_scores
-        ):
-            n = len(tasks)
-            if self.end < math.inf:
-                each = self._seconds / max(self.n_scores, 1)
-                n = self.n_workers(n) * max(
-                    1, int(_CHECK_SECONDS / each) if each else 1
-                )
-            scores += self._score(tasks[len(scores) : len(scores) + n])
         return scores
 
-    def n_workers(self, n_tasks: int) -> int:
-        """Return how many of some trees are scored at once."""
-        return 1 if self.executor is None else n_at_once(self.executor, n_tasks)
+    def _met(self, tasks: Sequence[_Task]) -> list[float]:
+        """Return the scores of trees in episodes, or of the first that there is time for."""
+        n_workers = 1
+        if self.executor is not None:
+            n_workers = n_at_once(self.executor, len(tasks))
+        n = n_workers if self.end < math.inf else len(tasks)
+        scores: list[float] = []
+        while len(scores) < len(tasks):
+            begin = time.perf_counter()
+            if begin >= self.end and self.n_scores:
+                break
+            scores += self._score(tasks[len(scores) : len(scores) + n], n_workers)
+            if time.perf_counter() - begin < _CHECK_SECONDS:
+                n *= 2
+        return scores
 
-    def _score(self, tasks: Sequence[_Task]) -> list[tuple[float, ...]]:
+    def _score(self, tasks: Sequence[_Task], n_workers: int) -> list[float]:
         """Score trees, on the executor if there is one."""
-        begin = time.perf_counter()
         score = partial(score_trees, self.problem.score, self.home)
-        n_workers = self.n_workers(len(tasks))
         size = -(-len(tasks) // (4 * n_workers))
         chunks = [tasks[at : at + size] for at in range(0, len(tasks), size)]
         if self.executor is None:
             found = list(map(score, chunks))
         else:
             found = run_tasks(score, chunks, self.executor, "scores of trees")
-        scored = list(chain.from_iterable(found))
-        self.n_values = self.n_values or len(scored[0])
-        for one in scored:
-            if len(one) != self.n_values:
-                raise ValueError(
-                    f"score returned {len(one)} numbers: allowed is one, and of the algorithm "
-                    "'nsga2' always the same number of them."
-                )
-        self.n_scores += len(scored)
-        self._seconds += (time.perf_counter() - begin) * n_workers
-        return scored
+        self.n_scores += len(tasks)
+        return list(chain.from_iterable(found))
 
     def replace(self, parents: Any, offspring: Any) -> list[Individual]:
         """Let the best of parents and offspring live on."""
@@ -437,21 +387,22 @@ class Scorer:
 
         Without a race, or time for it, by the scores that they have.
         """
-        last = sorted(run.population, key=lambda one: one.fitness, reverse=True)
+        last = sorted(run.population, key=attrgetter("fitness"), reverse=True)
         candidates = [*last[:_FINALISTS], *run.hall_of_fame, *run.pareto_front]
         trees = selection.separate_duplicates(candidates)[0]
-        scored: list[Any] = [(tree, self.known([tree])) for tree in trees]
-        self._see(scores for _, scores in scored)
+        scored: list[Any] = [(tree, tree.quality) for tree in trees]
+        self._see(score for _, score in scored)
         n_episodes = self.problem.n_episodes
         if n_episodes > 1 and is_raced and time.perf_counter() < self.end:
             raced = self.race(trees, _LAST, _FINAL_EPISODES_FACTOR * n_episodes)
             met = zip(trees, raced, strict=True)
-            means = [(tree, one.mean(axis=0)) for tree, one in met if len(one)]
+            means = [(tree, float(np.mean(one))) for tree, one in met if one]
             scored = means or scored
-        ended = [self.measured(tree.clone(), scores) for tree, scores in scored]
+        ended = [self.measured(tree.clone(), score) for tree, score in scored]
+        # Of equal scores there may be no range, and so no penalties.
+        ended.sort(key=lambda one: (one.fitness, -one.complexity), reverse=True)
         return [
-            FrontTree.of(self.finished(one), one.quality, one.origin, own_scores(one))
-            for one in sorted(ended, key=attrgetter("fitness"), reverse=True)
+            FrontTree.of(self.finished(one), one.quality, one.origin) for one in ended
         ]
 
 
@@ -474,12 +425,11 @@ class ScoreSearch(Search):
             # The processes of joblib, which cannot go on with those of loky alone.
             executor = get_memmapping_executor(n_jobs, max_nbytes=None)
         self.executor = executor
-        self._scorer: Scorer | None = None  # of the first island, and of the last trees
 
     @property
     def parameters(self) -> Mapping[str, str]:
         """What must be the same when a search continues, as text; points are compared as rows."""
-        names = "score", "actions", "n_episodes", "racing"
+        names = "score", "actions", "n_episodes"
         own = {name: as_text(getattr(self.scored, name)) for name in names}
         return {**super().parameters, **own}
 
@@ -491,26 +441,27 @@ class ScoreSearch(Search):
         self, start: Start, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
     ) -> base.Toolbox:
         """Return the toolbox of a population, whose ``score`` takes the place of ``evaluate``."""
-        scorer = Scorer(self.scored, rows, self.problem.config, seed)
-        scorer.end = self.problem.ends.evolution
-        if self.problem.evolution.islands.n == 1:  # else islands are on the executor
-            scorer.executor = self.executor
-        self._scorer = self._scorer or scorer
-        return scored_toolbox(self.problem, scorer)
+        has_islands = self.problem.evolution.islands.n > 1  # they are on the executor
+        executor = None if has_islands else self.executor
+        return scored_toolbox(
+            self.problem, self.scorer(seed, self.problem.ends.evolution, executor)
+        )
+
+    def scorer(self, seed: int, end: float, executor: Executor | None) -> Scorer:
+        """Return what scores trees until an end."""
+        dataset, config = self.problem.dataset, self.problem.config
+        return Scorer(self.scored, dataset, config, seed, end, executor)
 
     def executor_of_islands(self) -> Any:
         """Return a context of what islands evolve on: where trees are scored otherwise."""
         return nullcontext(self.executor)
 
-    def result(self, seed: int) -> ScoredResult:
+    def result(self) -> ScoredResult:
         """Search, and return what was found."""
-        _, run, _, failure = self.evolved(seed=seed)
+        start, run, _, failure = self.evolved()
         if failure is not None:
             raise CallbackError(run) from failure
-        scorer = self._scorer
-        assert scorer is not None
-        scorer.executor = self.executor
-        scorer.end = self.problem.ends.trees
+        scorer = self.scorer(start.choice.seed, self.problem.ends.trees, self.executor)
         members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
         front = FittedFront(undominated(members), members[0].values.shape[1] == 1)
         log_end(members[0], run.seconds)
@@ -518,7 +469,7 @@ class ScoreSearch(Search):
             members[0],
             front.choosing(members[0]),
             run,
-            scorer.n_scores,
+            sum(run.logbook.select("nevals")) + scorer.n_scores,
         )
 
 
@@ -536,9 +487,7 @@ def scored_toolbox(problem: Problem, scorer: Scorer) -> base.Toolbox:
     evolution = problem.evolution
     dataset = problem.dataset
     n_features = dataset.X.shape[1]
-    variation = replace(
-        evolution.variation, term_mutation_probability=0.0, algorithm="penalized"
-    )
+    variation = replace(evolution.variation, term_mutation_probability=0.0)
     toolbox = make_toolbox(
         dataset,
         variation=variation,
@@ -563,10 +512,7 @@ def scored_toolbox(problem: Problem, scorer: Scorer) -> base.Toolbox:
     for role in ("mutate", "mate"):
         toolbox.register(role, getattr(breeder, role), operator=getattr(toolbox, role))
     toolbox.score = scorer
-    if scorer.is_nsga2:
-        toolbox.register("select", selection.sel_crowded)
-        toolbox.register("replace", selection.replace_nsga2)
-    elif variation.survival == "best":
+    if variation.survival == "best":
         toolbox.register("replace", scorer.replace)
     return toolbox
 

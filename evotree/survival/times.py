@@ -17,6 +17,7 @@ medical tests. Journal of the American Medical Association 247, 2543-2546.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -97,17 +98,12 @@ class Times(NamedTuple):
 def _columns_of(y: Any) -> list[Any]:
     """Return the two or three columns of times to an event."""
     names = getattr(getattr(y, "dtype", None), "names", None)
+    if names is None:
+        names = getattr(y, "columns", None)
     if names is not None:
         columns = [y[name] for name in names]
-    elif hasattr(y, "columns"):
-        columns = [y[name] for name in y.columns]
-    elif isinstance(y, tuple):
-        columns = list(y)
     else:
-        table = np.asarray(y)
-        if table.ndim != 2:
-            raise ValueError(f"y has shape {table.shape}: {_ALLOWED}.")
-        columns = list(table.T)
+        columns = list(y if isinstance(y, tuple) else np.atleast_2d(np.asarray(y)).T)
     if len(columns) not in (2, 3):
         raise ValueError(f"y has {len(columns)} columns: {_ALLOWED}.")
     if len({len(column) for column in columns}) > 1:
@@ -118,12 +114,12 @@ def _columns_of(y: Any) -> list[Any]:
 def _numbers_of_times(column: Any) -> np.ndarray:
     """Return a column as floats; what is no number is refused."""
     try:
-        numbers = pd.Series(column).to_numpy(dtype=np.float64)
+        return pd.Series(column).to_numpy(dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y: {error}; {_ALLOWED}.") from error
-    return numbers
 
 
+@dataclass(repr=False, eq=False)
 class StepFunction:
     """A function that is constant from each of its steps on, as scikit-survival's.
 
@@ -133,14 +129,8 @@ class StepFunction:
         Rising places of the steps, and the values from there on.
     """
 
-    def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
-        self.x = x
-        self.y = y
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """Where the function has values: from the first step on."""
-        return float(self.x[0]), np.inf
+    x: np.ndarray
+    y: np.ndarray
 
     def __call__(self, x: Any) -> Any:
         """Return the value at one place, or at several."""
@@ -156,10 +146,8 @@ class StepFunction:
         return f"StepFunction of {len(self.x)} steps from {self.x[0]:g} on"
 
 
-def at_risk(
-    times: Times, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct times, 0 first, and the weights of events then, and of rows at risk."""
+def shares_of_events(times: Times, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct times, 0 first, and the share of the rows at risk with events then."""
     steps, at = np.unique(np.append(0.0, times.time), return_inverse=True)
     events = np.bincount(at[1:], weight * times.event, len(steps))
     ends = np.bincount(at[1:], weight, len(steps))
@@ -167,20 +155,19 @@ def at_risk(
     entered = np.searchsorted(steps, times.entry, side="right")
     begins = np.bincount(entered, weight, len(steps) + 1)[: len(steps)]
     present = begins.cumsum() - np.append(0.0, ends.cumsum()[:-1])
-    return steps, events, np.where(events > 0.0, np.maximum(present, events), present)
+    present = np.maximum(present, events)
+    return steps, np.divide(events, present, np.zeros(len(steps)), where=events > 0.0)
 
 
 def cumulative_hazard(times: Times, weight: np.ndarray) -> StepFunction:
     """Return the estimate of Nelson and Aalen."""
-    steps, events, present = at_risk(times, weight)
-    shares = np.divide(events, present, np.zeros(len(steps)), where=events > 0.0)
+    steps, shares = shares_of_events(times, weight)
     return StepFunction(steps, shares.cumsum())
 
 
 def survival(times: Times, weight: np.ndarray) -> StepFunction:
     """Return the estimate of Kaplan and Meier."""
-    steps, events, present = at_risk(times, weight)
-    shares = np.divide(events, present, np.zeros(len(steps)), where=events > 0.0)
+    steps, shares = shares_of_events(times, weight)
     return StepFunction(steps, (1.0 - shares).cumprod())
 
 

@@ -1,10 +1,9 @@
-"""Readers of tables: CSV and Parquet by pandas, NumPy's arrays, ARFF and the format of LIBSVM.
+"""Readers of tables: CSV and Parquet by pandas, ARFF and the format of LIBSVM.
 
 In: a file, whose name says what it holds, text also with ``.gz`` or ``.bz2`` behind:
 
 - ``.parquet``: columns of any type, which needs pyarrow;
-- ``.npz``: arrays ``data`` of shape (n_rows, n_features) and ``target`` of shape (n_rows,);
-- ``.arff``: numeric and nominal attributes in dense rows, whose weights are a column `WEIGHT`;
+- ``.arff``: numeric and nominal attributes, in rows without weights;
 - ``.libsvm``, ``.svm``, ``.txt``: the format of LIBSVM;
 - any other name: CSV, a header row, then rows of as many cells.
 
@@ -20,7 +19,6 @@ import io
 import os
 import re
 import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,12 +37,10 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.externals import _arff
 
 TARGET = "target"  # the column of classes in files that do not name their columns
-WEIGHT = "instance weight"
-"""The column of the weights of rows, as ARFF has them in braces."""
 _PACKED = {"": open, ".gz": gzip.open, ".bz2": bz2.open}
 _ARFF = (".arff", ".arff.gz", ".arff.bz2")
 _LIBSVM = tuple(map("".join, product((".libsvm", ".svm", ".txt"), _PACKED)))
-ENDINGS = (".csv.gz", ".csv", ".parquet", ".npz", *_ARFF, *_LIBSVM)
+ENDINGS = (".csv.gz", ".csv", ".parquet", *_ARFF, *_LIBSVM)
 """Endings of the files that are read."""
 # A line of a sparse file may name any feature; more of them would not fit into any memory.
 _MAX_FEATURES = 1_000_000
@@ -65,9 +61,6 @@ _COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"  # a number with a decimal
 # Numbers of decimal commas whose thousands have points.
 _POINTS = r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*"
 _WHOLE = re.compile(r"^(\s*@attribute\s.*\s)integer\s*$", re.IGNORECASE | re.MULTILINE)
-_DATA = re.compile(r"^\s*@data.*$", re.IGNORECASE | re.MULTILINE)
-_NO_ROW = re.compile(r"\s*(%.*)?$")
-_ROW_WEIGHT = re.compile(r",\s*\{([^{},]*)\}\s*$")
 # How files begin that are not text, whatever their names say.
 _OTHER_FORMS = {
     b"PK": "it is a workbook of Excel, or another archive: save the table as CSV",
@@ -97,8 +90,6 @@ def read_table(
     with reading(path):
         if path.suffix == ".parquet":
             frame = _read_parquet(path, options)
-        elif path.suffix == ".npz":
-            frame = _read_npz(path)
         elif path.name.endswith(_LIBSVM):
             frame = _read_libsvm(_unpacked(path))
         else:
@@ -263,30 +254,13 @@ def _is_number(column: pd.Series) -> bool:
     return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
-def _read_npz(path: Path) -> pd.DataFrame:
-    with zipfile.ZipFile(path) as packed:
-        _check_size(path, sum(member.file_size for member in packed.infolist()))
-    with np.load(path, allow_pickle=False) as arrays:
-        data, target = arrays["data"], arrays[TARGET]
-    return _numbered(data, target)
-
-
 def _read_arff(
     raw: bytes, _: Collection[str], say: _Say, given: dict[str, Any]
 ) -> pd.DataFrame:
     # Whole numbers are read as others are, or decimals among them would be lost.
-    text = re.sub(_WHOLE, r"\1 REAL", raw.decode(given["encoding"]))
-    head, *rows = _DATA.split(text, maxsplit=1)
-    lines = [line for line in "".join(rows).split("\n") if not _NO_ROW.match(line)]
-    weights = [_ROW_WEIGHT.search(line) for line in lines]
-    plain = [_ROW_WEIGHT.sub("", line) for line in lines]
-    read = _arff.loads("\n".join([head, *["@data"] * len(rows), *plain]))
+    read = _arff.loads(re.sub(_WHOLE, r"\1 REAL", raw.decode(given["encoding"])))
     names = [re.sub(r"\\(.)", r"\1", name) for name, _ in read["attributes"]]
-    frame = pd.DataFrame(read["data"], columns=names)
-    if any(weights):
-        frame.insert(0, WEIGHT, [float(one[1]) if one else 1.0 for one in weights])
-        say(f"the weights of its rows are the column {WEIGHT!r}")
-    return frame
+    return pd.DataFrame(read["data"], columns=names)
 
 
 def _read_libsvm(raw: bytes) -> pd.DataFrame:
@@ -295,11 +269,6 @@ def _read_libsvm(raw: bytes) -> pd.DataFrame:
         raise ValueError(
             f"it has {data.shape[1]} features; at most {_MAX_FEATURES} are read"
         )
-    return _numbered(data.toarray(), target)
-
-
-def _numbered(data: np.ndarray, target: np.ndarray) -> pd.DataFrame:
-    """Return features and target without names as columns x1, x2, ... and ``target``."""
-    frame = pd.DataFrame(data, columns=[f"x{m + 1}" for m in range(data.shape[1])])
-    frame[TARGET] = target
-    return frame
+    frame = pd.DataFrame(data.toarray())
+    frame.columns = [f"x{m + 1}" for m in range(frame.shape[1])]
+    return frame.assign(**{TARGET: target})

@@ -168,9 +168,7 @@ def report(results: Results) -> dict[str, Any]:
     trees = both.filter(TREES)
     picture = results.out / "benchmark_sizes.png"
     fits = results.runs.set_index(["dataset", "method"])["accuracy"]
-    ranks, sentence = tables.ranks_of(
-        both, EVOTREE, results.out / "benchmark_ranks.png"
-    )
+    ranks, sentence = tables.ranks_of(both, EVOTREE)
     return {
         **tables.comparison(means, FIGURES, EVOTREE, duels, ranks),
         **beside_other_methods(results.runs),

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 from sklearn.datasets import load_iris
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
@@ -18,12 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from evotree.estimators import GREEDY_PRESETS, ObliqueTreeClassifier
-from evotree.experiments.comparison import (
-    FriedmanTest,
-    adjust_by_holm,
-    complete_datasets,
-    friedman,
-)
+from evotree.experiments.comparison import complete_datasets, mean_scores
 from evotree.experiments.protocols import Task
 from evotree.fitness.node import Criterion, Node
 from evotree.rng import make_streams
@@ -33,6 +27,8 @@ from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import (
     MISSING,
     NOT_RUN,
+    FriedmanTest,
+    friedman,
     table,
 )
 
@@ -164,9 +160,11 @@ def rank_all(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
     for name, (systems, metrics) in COMPARISONS.items():
         fits = of_comparison(runs, name)
         is_complete = set(fits["method"]) == set(systems.values())
-        if is_complete and len(complete_datasets(fits)[0]) > 1:
+        datasets = complete_datasets(fits)[0]
+        if is_complete and len(datasets) > 1:
             for metric in metrics:
-                tests[name, metric] = friedman(fits, metric, metric == "accuracy")
+                means = mean_scores(fits, metric).loc[datasets]
+                tests[name, metric] = friedman(means, metric == "accuracy")
     return tests
 
 
@@ -188,12 +186,9 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
 
 def beside_control(test: FriedmanTest) -> dict[str, float]:
     """Return the p-values of CEDT and each other system, adjusted by Holm with CEDT as control."""
-    ranks = test.mean_ranks
-    k = len(ranks)
-    error = np.sqrt(k * (k + 1) / (6.0 * len(test.datasets)))
-    rivals = ranks.drop("CEDT")
-    p = adjust_by_holm(2.0 * norm.sf(abs(rivals - ranks["CEDT"]) / error))
-    return dict(zip(map(str, rivals.index), p, strict=True))
+    rivals = [str(name) for name in test.mean_ranks.index if name != "CEDT"]
+    p = test.p_values((rival, "CEDT") for rival in rivals)
+    return dict(zip(rivals, p, strict=True))
 
 
 def rank_row(key: tuple[str, str], test: FriedmanTest, theirs: Any) -> dict[str, str]:
@@ -262,7 +257,7 @@ def report(results: Results) -> dict[str, Any]:
     ranks = {key: rank_row(key, test, theirs[key]) for key, test in tests.items()}
     of_trees = {key: row for key, row in ranks.items() if key[0] in VARIANTS}
     return {
-        "n_sets": max((len(test.datasets) for test in tests.values()), default=0),
+        "n_sets": max((test.n_datasets for test in tests.values()), default=0),
         "n_same": sum(
             theirs[key].idxmin() == tests[key].mean_ranks.idxmin() for key in of_trees
         ),

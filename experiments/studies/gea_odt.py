@@ -13,12 +13,13 @@ import pandas as pd
 
 from evotree.engine.evolution import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.protocols import KEY, OFFICIAL, Task
+from evotree.experiments.protocols import KEY, Task
 from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published
 from experiments.methods.c45 import C45
 from experiments.pictures import plot_size_penalty
 from experiments.study import Results, Study, StudyProtocol, define
+from experiments.suites import OFFICIAL
 from experiments.tables import (
     NOT_RUN,
     beside,

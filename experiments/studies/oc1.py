@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.problems import PROBLEMS
-from evotree.experiments.protocols import OFFICIAL, Task
-from evotree.operators.splitters.cart_lc import CartLC
-from evotree.operators.splitters.oc1 import OC1
+from evotree.experiments.protocols import Task
+from evotree.operators.splitters.perturbation import OC1, CartLC
 from experiments.agreement import load_published, name_as_published
+from experiments.problems import PROBLEMS
 from experiments.study import ClassesProtocol, Results, Study, define
+from experiments.suites import OFFICIAL
 from experiments.tables import groups_of, mean_and_std, table
 
 SYSTEMS = ("OC1", "CART-LC", "OC1-AP")

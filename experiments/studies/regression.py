@@ -16,13 +16,13 @@ import pandas as pd
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
-from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
+from evotree.experiments.protocols import Parts, Task, take_rows
 from experiments import tables
 from experiments.agreement import load_published
 from experiments.methods import regressors as methods
 from experiments.methods.regressors import CART, EVOTREE, RIDGE, SYSTEMS, TREES
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.suites import N_FOLDS, TARGETS
+from experiments.suites import N_FOLDS, OFFICIAL, TARGETS
 from experiments.tables import cells_table, shown
 
 PUBLISHED = ("RADDT-Linear", "RADDT", "ORT-LS", "CART", "Random forest", "XGBoost")
@@ -141,7 +141,7 @@ def report(results: Results) -> dict[str, Any]:
     errors = means[RATIO]
     means[RATIO] = errors.div(errors.get(RIDGE, np.nan), axis=0)
     both = tables.compared(scores)
-    ranks, sentence = tables.ranks_of(both, EVOTREE, out / "regression_ranks.png")
+    ranks, sentence = tables.ranks_of(both, EVOTREE)
     drawn = runs.rename(columns={"r2": R2})
     picture = out / "regression_sizes.png"
     return {

@@ -18,11 +18,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from evotree import Evolution, EvoTreeRegressor
-from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
+from evotree.experiments.protocols import Parts, Task, take_rows
 from evotree.export import export_python
 from experiments.agreement import DATA
 from experiments.methods.regressors import EVOTREE
 from experiments.study import Results, Study, StudyProtocol, define
+from experiments.suites import OFFICIAL
 from experiments.tables import named, paired, shown, table
 
 SEEDS = (860, 5390, 6265, 11284, 11964, 15795, 21575, 22118, 23654, 29802)

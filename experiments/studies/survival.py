@@ -88,13 +88,17 @@ class SurvivalProtocol(StudyProtocol):
         times = np.empty(len(y), dtype=[("event", bool), ("time", float)])
         times["event"], times["time"] = (y[name] for name in y.dtype.names)
         X = X.drop(columns=CAUSES, errors="ignore")
-        return LoadedData(dataset, X, times, None, f"scikit-survival's {loader}")
+        return LoadedData(X, times, f"scikit-survival's {loader}")
 
-    def check(self, dataset: str, data_home: Path | None) -> dict[str, int]:
-        """Return the size of a data set."""
+    def facts(self, dataset: str, data_home: Path | None) -> dict[str, int | str]:
+        """Return source and size of a data set."""
         data = self.load(dataset, data_home)
-        events = int(data.y["event"].sum())
-        return {"rows": len(data.y), "columns": data.X.shape[1], "events": events}
+        return {
+            "source": data.source,
+            "rows": len(data.y),
+            "columns": data.X.shape[1],
+            "events": int(data.y["event"].sum()),
+        }
 
     def take_parts(
         self, task: Task, data_home: Path | None, stratified: bool = True

@@ -18,7 +18,7 @@ from evotree.dataset import jitter
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.local import TAOClassifier
 from evotree.experiments.experiment import innermost
-from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
+from evotree.experiments.protocols import Parts, Task, take_rows
 from evotree.operators.pruning import (
     critical_alphas,
     kept_nodes,
@@ -31,6 +31,7 @@ from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
 from experiments.study import Results, Study, StudyProtocol, define
+from experiments.suites import OFFICIAL
 from experiments.tables import beside, mean_and_std, table
 
 STAGE_SWEEPS, MAX_SWEEPS = 4, 14

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.pictures import plot_times
-from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.experiments.protocols import Task
 from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published
 from experiments.methods.co2 import grown_by_co2
-from experiments.pictures import plot_accuracy_against_depth
+from experiments.pictures import plot_accuracy_against_depth, plot_times
 from experiments.study import Results, Study, StudyProtocol, define
+from experiments.suites import OFFICIAL
 from experiments.tables import (
     NOT_RUN,
     groups_of,

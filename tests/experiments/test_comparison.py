@@ -1,4 +1,4 @@
-"""Methods compared over data sets: published examples, scipy, statsmodels, naive formulas."""
+"""Methods compared over data sets: naive formulas, and tables of means."""
 
 import math
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evotree.experiments.comparison import (
-    adjust_by_holm,
-    friedman,
+    complete_datasets,
+    done_runs,
     mean_table,
     paired_t_test,
     paired_t_tests,
@@ -93,16 +93,7 @@ def test_equal_differences_and_single_pairs():
     assert single[:2] == (1, 0.25) and all(map(math.isnan, single[2:]))
 
 
-@pytest.mark.parametrize("n", [0, 1, 5])
-def test_holm_is_its_procedure_and_leaves_gaps_out(n):
-    p_values = np.random.default_rng(n).random(n) ** 3
-    with_gap = np.insert(p_values, n // 2, math.nan)
-    expected = np.insert(naive_holm(p_values), n // 2, math.nan)
-    np.testing.assert_allclose(adjust_by_holm(with_gap), expected)
-
-
-@pytest.mark.parametrize("larger_is_better", [True, False])
-def test_each_method_is_a_family_over_the_data_sets(larger_is_better):
+def test_each_method_is_a_family_over_the_data_sets():
     rng = np.random.default_rng(0)
     reference = 0.8 + 0.02 * rng.normal(size=(5, 20))
     shifts = np.array([0.0, 0.02, 0.03, 0.05, -0.05])[:, None]
@@ -111,8 +102,7 @@ def test_each_method_is_a_family_over_the_data_sets(larger_is_better):
         "ours": reference,
         "a": reference + 0.02 * rng.normal(size=(5, 20)),
     }
-    runs = runs_of(scores, 10)
-    tests = paired_t_tests(runs, "accuracy", "ours", 1 / 9, larger_is_better)
+    tests = paired_t_tests(runs_of(scores, 10), "accuracy", "ours", 1 / 9)
     assert list(tests.method) == ["z"] * 5 + ["a"] * 5  # in the order of the runs
     for method, group in tests.groupby("method"):
         pairs = zip(reference, scores[method], strict=True)
@@ -121,34 +111,9 @@ def test_each_method_is_a_family_over_the_data_sets(larger_is_better):
         )
         adjusted = naive_holm(group.p_value.to_numpy())
         np.testing.assert_allclose(group.adjusted, adjusted)
-        better = np.where((group.difference > 0.0) == larger_is_better, "win", "loss")
+        better = np.where(group.difference > 0.0, "win", "loss")
         assert list(group.verdict) == list(np.where(adjusted < 0.05, better, "tie"))
     assert {"win", "loss", "tie"} == set(tests[tests.method == "z"].verdict)
-
-
-@pytest.mark.parametrize("larger_is_better", [True, False])
-def test_ranks_and_tests_by_hand(larger_is_better):
-    scores = np.random.default_rng(0).random((12, 3)) + [0.3, 0.0, 0.1]
-    # Two methods tie but for the last bits, and all of them tie.
-    scores[0], scores[1] = (
-        [0.3, 0.1 + 0.2, 0.9],
-        0.5,
-    )
-    test = friedman(
-        runs_of(dict(zip("ABC", scores.T[:, :, None], strict=True))),
-        "accuracy",
-        larger_is_better,
-    )
-    rounded = scores.round(9)
-    ranks = stats.rankdata(-rounded if larger_is_better else rounded, axis=1)
-    np.testing.assert_allclose(test.mean_ranks, ranks.mean(axis=0))
-    expected = stats.friedmanchisquare(*rounded.T)
-    np.testing.assert_allclose([test.statistic, test.p_value], expected)
-    pairs = [("A", "B"), ("A", "C"), ("B", "C")]
-    z = np.array([abs(test.mean_ranks[a] - test.mean_ranks[b]) for a, b in pairs])
-    p_values = naive_holm(2 * stats.norm.sf(z / math.sqrt(3 * 4 / (6 * len(scores)))))
-    np.testing.assert_allclose([test.adjusted.loc[a, b] for a, b in pairs], p_values)
-    np.testing.assert_allclose([test.adjusted.loc[b, a] for a, b in pairs], p_values)
 
 
 def test_incomplete_data_sets_are_named_and_left_out(runs):
@@ -156,52 +121,36 @@ def test_incomplete_data_sets_are_named_and_left_out(runs):
         ~(runs.dataset.eq("d1") & runs.method.eq("B"))
         & ~(runs.dataset.eq("d3") & runs.method.eq("C") & runs.fold.eq(4))
     ]
+    assert complete_datasets(lacking) == (["d0", "d2"], ["d1", "d3"])
+    text = mean_table(lacking, "accuracy", 4)
+    assert "mean: over 2 of 4 data sets, without d1, d3; ±" in text
     whole = runs[runs.dataset.isin(["d0", "d2"])]
-    test, table = friedman(lacking, "accuracy"), mean_table(lacking, "accuracy")
-    assert test.datasets == table.datasets == ["d0", "d2"]
-    assert table.left_out == ["d1", "d3"]
-    pd.testing.assert_frame_equal(test.adjusted, friedman(whole, "accuracy").adjusted)
-    pd.testing.assert_series_equal(
-        table.mean_ranks, mean_table(whole, "accuracy").mean_ranks
-    )
-    assert "Last rows: over 2 of 4 data sets, without d1, d3." in table.to_markdown()
-    for few in (lacking[lacking.dataset != "d2"], runs[runs.method != "C"]):
-        with pytest.raises(ValueError, match="3 methods and 1 .* d1, d3|2 methods"):
-            friedman(few, "accuracy")
+    last = [
+        one for one in mean_table(whole, "accuracy", 4).split("\n") if "| mean" in one
+    ]
+    assert last[0] in text
 
 
 def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
     more = runs.head(3).assign(fold=7, status=["failed", "timeout", None], accuracy=0.0)
-    both = pd.concat([runs.assign(status="done"), more])
+    both = pd.concat([runs.assign(status="done"), more], ignore_index=True)
     both.loc[0, "accuracy"] = np.nan
-    with pytest.warns(UserWarning, match=r"\d of 123 runs are left out") as caught:
-        table = mean_table(both, "accuracy")
-    assert [warning.filename for warning in caught] == [__file__]
-    kept = both[both.status.eq("done") & both.accuracy.notna()]
-    pd.testing.assert_frame_equal(table.means, mean_table(kept, "accuracy").means)
+    with pytest.warns(UserWarning, match="4 of 123 runs are left out"):
+        kept = done_runs(both, "accuracy")
+    assert kept.index.equals(pd.RangeIndex(1, 120))
 
 
-def test_means_and_verdicts_are_those_of_the_tests(runs):
-    table = mean_table(runs.sample(frac=1.0, random_state=0), "accuracy", reference="A")
-    groups = runs.groupby(["dataset", "method"]).accuracy
-    for (dataset, method), scores in groups:
-        assert table.means.loc[dataset, method] == pytest.approx(scores.mean())
-        assert table.stds.loc[dataset, method] == pytest.approx(scores.std())
-    assert table.counts["C"] == "4/0/0" and table.verdicts["A"].eq("").all()
-    smaller = mean_table(runs, "accuracy", False, reference="A")
-    assert smaller.counts["C"] == "0/0/4"
-    np.testing.assert_allclose(
-        smaller.mean_ranks, 4.0 - table.mean_ranks[smaller.mean_ranks.index]
-    )
-
-
-def test_markdown_marks_the_best_and_the_verdicts():
+@pytest.mark.parametrize("best", ["max", "min", None])
+def test_a_table_has_means_deviations_and_verdicts(best):
     scores = {"my_tree": [0.9, 0.8, 0.85], "50%|*": [0.4, 0.32, 0.33]}
     scores["C"] = [0.96, 0.87, 0.9]
     runs = runs_of({name: [values] for name, values in scores.items()}, 3)
-    text = mean_table(runs, "accuracy", reference="my_tree").to_markdown(3)
-    assert r"| data set | my\_tree | 50%\|\* | C |" in text
-    assert "| d0 | 0.850 ± 0.050 | 0.350 ± 0.044 • | **0.910** ± 0.046 ◦ |" in text
-    assert "| win/tie/loss | – | 1/0/0 | 0/0/1 |" in text and "(paired t-tests" in text
-    plain = mean_table(runs, "accuracy").to_markdown(3, bold=False)
-    assert not any(sign in plain for sign in ("win/tie/loss", "•", "**"))
+    tests = paired_t_tests(runs, "accuracy", "my_tree", 0.0)
+    text = mean_table(runs, "accuracy", 3, best, tests)
+    bold = {"max": "0.910", "min": "0.350", None: ""}[best]
+    cells = ["0.850 ± 0.050", "0.350 ± 0.044 •", "0.910 ± 0.046 ◦"]
+    row = " | ".join(cells).replace(bold, f"**{bold}**") if bold else " | ".join(cells)
+    assert (
+        r"| data set | my\_tree | 50%\|\* | C |" in text and f"| d0 | {row} |" in text
+    )
+    assert "| win/tie/loss | – | 1/0/0 | 0/0/1 |" in text

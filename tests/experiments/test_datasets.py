@@ -19,7 +19,7 @@ def test_load_csv(tmp_path, ending):
     (tmp_path / f"toy{ending}").write_bytes(raw)
     for name in ("toy", f"toy{ending}"):
         data = load(name, tmp_path)
-        assert data.n_train is None and data.y.tolist() == ["yes", "no", "yes"]
+        assert data.y.tolist() == ["yes", "no", "yes"]
         assert data.source == f"toy{ending}, SHA-256 {hashlib.sha256(raw).hexdigest()}"
         np.testing.assert_array_equal(data.X["a"], [1.0, np.nan, 3.0])
         # Only the empty cell is missing, so "NA" is a category.
@@ -27,15 +27,6 @@ def test_load_csv(tmp_path, ending):
         assert data.X["colour"].isna().tolist() == [False, False, True]
     named = load("toy", tmp_path, target="b")
     assert named.y.tolist() == ["0.5", "1.5", "NA"] and "target" in named.X
-
-
-def test_official_splits(tmp_path):
-    for n_rows in (2001, 2000):
-        (tmp_path / "dna.csv").write_text("a,target\n" + "1,x\n" * n_rows)
-        if n_rows == 2001:
-            assert load("dna", tmp_path).n_train == 2000
-    with pytest.raises(ValueError, match="2000 rows"):
-        load("dna", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -71,5 +62,5 @@ def test_the_target_of_an_arff_file(tmp_path, names, target):
 def test_load_bundled_sets():
     for name in BUNDLED:
         data = load(f"sklearn:{name}", "no folder is needed")
-        assert data.n_train is None and len(data.X) == len(data.y)
+        assert len(data.X) == len(data.y)
     np.testing.assert_array_equal(data.X.to_numpy(), load_diabetes().data)

@@ -1,29 +1,11 @@
-"""Lists of checksums and experiments as strangers may send them: sound, or refused by name."""
+"""Experiments as strangers may send them: sound, or refused by name."""
 
 import json
 
-import pandas as pd
 from hypothesis import given
 
-from evotree.experiments.datasets import load
 from evotree.experiments.experiment import read_experiment
 from tests.damage import damaged, fuzz, sound_or_refused
-
-
-def use_dataset(data):
-    assert len(data.X) == len(data.y) > 0 and data.X.shape[1] > 0
-    assert not pd.isna(data.y).any() and data.X.columns.is_unique
-
-
-@fuzz
-@given(content=damaged([b"0" * 64 + b"  toy.csv\n" + b"1" * 64 + b" *other.csv\n"]))
-def test_lists_of_checksums(tmp_path, content):
-    home = tmp_path / "listed"
-    home.mkdir(exist_ok=True)
-    (home / "toy.csv").write_bytes(b"a,target\n1,x\n2,y\n")
-    (home / "checksums.txt").write_bytes(content)
-    sound_or_refused(home, lambda: load("toy", home), use_dataset)
-
 
 TOML = b"""
 name = "small"

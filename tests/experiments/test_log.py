@@ -10,7 +10,6 @@ import pytest
 from evotree.experiments.runner import outcomes_of
 from evotree.log import log_to_file
 from tests.test_log import (
-    LOG,
     STARTS,
     assert_no_record_is_lost,
     chatter,
@@ -27,19 +26,6 @@ def in_runner(start, tasks):
 @pytest.mark.parametrize("start", STARTS)
 def test_workers_lose_no_record_and_mix_none(start, tmp_path):
     assert_no_record_is_lost(in_runner, start, tmp_path / "a.log")
-
-
-def dies(task):
-    LOG.info("about to die %s", "x" * 5_000)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.slow  # the log waits five seconds for a record that was lost
-def test_a_worker_that_is_killed_costs_no_other_its_log(tmp_path):
-    with log_to_file(tmp_path / "a.log"):
-        assert list(outcomes_of(dies, [0]))[0].status == "crashed"
-        list(outcomes_of(chatter, range(2), 2))
-    assert counts_of(tmp_path / "a.log") == expected_counts(2)
 
 
 def chatters_or_dies(task):

@@ -14,10 +14,8 @@ from evotree.experiments import report
 from evotree.experiments.report import write_report
 from evotree.experiments.store import FILE
 
-FILES = {"report.md", "scores.csv", "tests.csv", FILE} | {
-    f"{name}.png"
-    for name in ("critical_differences", "accuracy_against_complexity", "times")
-}
+PICTURE = "accuracy_against_complexity.png"
+FILES = {"report.md", "scores.csv", "tests.csv", FILE, PICTURE}
 
 
 def results(metric="accuracy", methods="AB", value=0.9):
@@ -28,11 +26,9 @@ def results(metric="accuracy", methods="AB", value=0.9):
         "datasets": ["iris"],
         "methods": {name: {} for name in methods},
         "seeds": [0],
-        "protocol": {"n_folds": 3, "official": False},
+        "protocol": {"n_folds": 3},
         "shown": ["Protocol: folds.", "A: `tree()`"],
-        "machines": ["Linux"],
-        "data": {"iris": {"rows": 150, "columns": 4}},
-        "sources": {"iris": "a file"},
+        "data": {"iris": {"source": "a file", "rows": 150, "columns": 4}},
     }
     fit = {
         "dataset": "iris",
@@ -102,13 +98,11 @@ def test_texts_are_shown_as_they_are(tmp_path, no_pictures):
     hostile = "a|b\n# c ![](http://d) <img src=e> `f`"
     head, *rows = results(methods=["A", hostile])
     head["experiment"] |= {"name": hostile, "shown": [f"{hostile}: `g`\n# h"]}
-    head["experiment"]["sources"] = {"iris": hostile}
+    head["experiment"]["data"]["iris"] = {"source": hostile, hostile: 1}
     rows[0] |= {"status": hostile, "error": hostile}
     write_report(write(tmp_path, [head, *rows]), hostile)
     text = (tmp_path / "report.md").read_text()
-    shown = text.replace("![times](times.png)", "").replace(
-        "![accuracy against complexity](accuracy_against_complexity.png)", ""
-    )
+    shown = text.replace(f"![Score and complexity]({PICTURE})", "")
     assert "![" not in shown and "<img" not in shown.replace("\\<img", "")
     assert not any(line.startswith("# c") for line in text.splitlines())
     assert "\n# h" not in text

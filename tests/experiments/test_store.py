@@ -26,10 +26,9 @@ DEFINITION = {
     "seeds": [0],
     "methods": {"CART": {"depth": 3}},
     "metrics": {"accuracy": True},
-    "protocol": {"n_folds": 5, "official": False},
+    "protocol": {"n_folds": 5},
     "shown": [],
-    "data": {"iris": {"rows": 150}},
-    "sources": {"iris": "iris.csv"},
+    "data": {"iris": {"source": "iris.csv", "rows": 150}},
 }
 
 
@@ -79,17 +78,6 @@ def test_a_folder_holds_one_experiment(tmp_path):
     with pytest.raises(ValueError, match="its fits have not measured more"):
         Store(tmp_path, (*COLUMNS, "more"), DEFINITION)
     assert read_definition(tmp_path).items() >= DEFINITION.items()
-
-
-def test_a_metric_may_be_dropped_and_taken_again_without_new_fits(tmp_path):
-    both = {"metrics": {"accuracy": True, "roc_auc": True}}
-    store = Store(tmp_path, (*COLUMNS, "roc_auc"), DEFINITION | both)
-    store.add(row(0, accuracy=0.5, roc_auc=0.75))
-    assert Store(tmp_path, COLUMNS, DEFINITION).done()
-    assert [*read_definition(tmp_path)["metrics"]] == ["accuracy"]
-    Store(tmp_path, (*COLUMNS, "roc_auc"), DEFINITION | both)
-    assert [*read_definition(tmp_path)["metrics"]] == ["accuracy", "roc_auc"]
-    assert read_runs(tmp_path)["roc_auc"].tolist() == [0.75]
 
 
 definitions = st.fixed_dictionaries(

@@ -1,21 +1,23 @@
 """Trees of every kind and size, made up, and rows: what exported code has to predict."""
 
 from functools import cache
-from itertools import product
 
 import numpy as np
 
-from evotree.leaf_models import LogModels, OutputModels
+from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
 from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import with_models
 from tests.made_up import Case
 from tests.reference.pruning import random_sizes
+from tests.test_bends import CASES as CASES_OF_BENDS
 
 # What leaves hold, how, whether sides are soft, and the number of trees.
 KINDS = [
     ("classes", "constant", "hard", 1),
     ("classes", "constant", "soft", 1),
     ("classes", "constant", "hard", 3),
+    ("classes", "linear", "hard", 1),
+    ("two classes", "linear", "hard", 1),
     ("numbers", "constant", "hard", 1),
     ("numbers", "constant", "hard", 3),
     ("numbers", "linear", "hard", 1),
@@ -25,6 +27,7 @@ KINDS = [
     ("outputs", "linear", "hard", 1),
 ]
 SIZES = (0, 1, 2, 9, 60)  # numbers of splits
+BENDS = ("bends",)
 
 
 def random_tree(rng, n_splits, n_outputs, d):
@@ -50,14 +53,14 @@ def make_case(kind, n_splits):
     rng = np.random.default_rng([KINDS.index(kind), n_splits])
     d, n_outputs = (
         int(rng.integers(1, 7)),
-        1 if said == "numbers" else 3,
+        {"numbers": 1, "two classes": 2}.get(said, 3),
     )
     forest = [random_tree(rng, n_splits, n_outputs, d) for _ in range(n_trees)]
     rows = np.concatenate(
         [rng.integers(-16, 17, (30, d)) / 8.0, 3.0 * rng.normal(size=(30, d))]
     )
     classes = soft = None
-    if said == "classes":
+    if "classes" in said:
         classes = ("a", 'b"\\', "ü")[:n_outputs]
         forest = [
             t.predicting(rng.dirichlet(np.ones(n_outputs), len(t))) for t in forest
@@ -80,9 +83,11 @@ def make_case(kind, n_splits):
             [with_models(t.of_output(j), rng).models for j in range(n_outputs)]
             for t in forest
         ]
+        if n_outputs == 2:
+            each = [[LeafModels(*(0.0 * part for part in m[0])), m[1]] for m in each]
+        models = OutputModels if classes is None else ClassModels
         forest = [
-            t.with_models(OutputModels(tuple(m)))
-            for t, m in zip(forest, each, strict=True)
+            t.with_models(models(tuple(m))) for t, m in zip(forest, each, strict=True)
         ]
     elif leaves != "constant":
         forest = [with_models(t, rng) for t in forest]
@@ -100,8 +105,9 @@ def with_rates(models):
 
 @cache
 def cases():
-    """Return a case of each kind and size."""
-    return {key: make_case(*key) for key in product(KINDS, SIZES)}
+    """Return cases of each kind, of all sizes, and of columns that bend."""
+    found = {kind: [make_case(kind, n) for n in SIZES] for kind in KINDS}
+    return found | {BENDS: CASES_OF_BENDS}
 
 
 def assert_predicts(case, answer, digits, digits_of_shares):

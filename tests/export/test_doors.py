@@ -1,15 +1,12 @@
-"""Databases and ONNX have the columns and labels of a model as it has them."""
+"""Databases read the columns of a model as it does."""
 
 import sqlite3
 from contextlib import closing
 
 import duckdb
-import numpy as np
-import pytest
 from hypothesis import given, settings
 
-from evotree import ObliqueTreeClassifier
-from evotree.export import export_sql, to_onnx
+from evotree.export import export_sql
 from tests.test_doors import tables, tree_of
 
 
@@ -36,11 +33,3 @@ def test_databases_read_tables_as_the_model_does(drawn):
     with duckdb.connect() as base:
         base.register("t", frame)
         assert [row[0] for row in base.sql(question).fetchall()] == expected
-
-
-def test_labels_beyond_onnx_are_named():
-    large = np.array([2**63, 2**63 + 1] * 3, dtype=np.uint64)
-    model = ObliqueTreeClassifier().fit(np.arange(6.0)[:, np.newaxis] % 2, large)
-    assert model.predict([[1.0]]).tolist() == [2**63 + 1]
-    with pytest.raises(ValueError, match=r"below 2\*\*63"):
-        to_onnx(model)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import r2_score
 
 from evotree import ObliqueForestClassifier, ObliqueForestRegressor
 from evotree.estimators.rows import GROUPS
@@ -13,30 +14,54 @@ from tests.estimators.test_rows_as_given import cells
 KINDS = [ObliqueForestClassifier, ObliqueForestRegressor]
 
 
-@pytest.mark.parametrize("bootstrap", [False, True])
-def test_a_group_is_in_a_bag_whole_or_not_at_all(bootstrap, monkeypatch):
-    X, y, groups, *_ = copies()
-    members = []
+def members_of(forest, X, y, monkeypatch, **given):
+    """Fit a forest; return its data set, and its trees with what is in their bags."""
+    made = []
     grow_forest = growing.grow_forest
 
     def kept(*arguments):
-        members.append((arguments[1], grow_forest(*arguments)))
-        return members[-1][1]
+        made.append((arguments[1], grow_forest(*arguments)))
+        return made[-1][1]
 
     monkeypatch.setattr("evotree.forests.estimators.grow_forest", kept)
-    found = ObliqueForestClassifier(
-        12, bootstrap=bootstrap, oob_score=True, random_state=0
-    )
-    found.fit(X, y, groups=groups)
-    ((dataset, trees),) = members
+    forest.fit(X, y, **given)
+    return made[0]
+
+
+def test_a_group_is_in_a_bag_whole_or_not_at_all(monkeypatch):
+    X, y, groups, *_ = copies()
+    forest = ObliqueForestClassifier(12, random_state=0)
+    dataset, members = members_of(forest, X, y, monkeypatch, groups=groups)
     group_of = dataset.extras[GROUPS][dataset.distinct_of]
-    for _, n_times in trees:
-        drawn = [set(n_times[group_of == g].tolist()) for g in np.unique(group_of)]
-        assert all(len(times) == 1 for times in drawn)
-        assert 0 in n_times and n_times.any()
-    # Each row is predicted by the trees that lack it, and so its whole group.
-    of_group = pd.Series(np.isnan(found.oob_decision_function_[:, 0]))
-    assert (of_group.groupby(groups).nunique() == 1).all()
+    for _, is_taken in members:
+        shares = pd.Series(is_taken).groupby(group_of).mean()
+        assert set(shares) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_score_out_of_bag_is_that_of_trees_that_lack_a_row(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(80, 2)), rng.integers(1, 4, 80)
+    y = X[:, 0] + rng.normal(size=80)
+    y = y > 0.0 if kind is ObliqueForestClassifier else y
+    forest = kind(9, oob_score=True, max_samples=0.5, random_state=2)
+    dataset, members = members_of(forest, X, y, monkeypatch, sample_weight=weight)
+    rows, of_rows = dataset.unmerged(), []
+    for i, row in enumerate(rows.raw):
+        (at,) = np.flatnonzero((row == X).all(axis=1))
+        votes = [
+            tree.predict_value([row])[0]
+            for tree, is_taken in members
+            if not is_taken[i]
+        ]
+        if votes:
+            of_rows.append((y[at], np.mean(votes, axis=0), weight[at]))
+    truth, votes, weights = (np.array(column) for column in zip(*of_rows, strict=True))
+    if kind is ObliqueForestClassifier:
+        expected = np.average(votes.argmax(axis=1) == truth, weights=weights)
+    else:
+        expected = r2_score(truth, votes[:, 0], sample_weight=weights)
+    assert forest.oob_score_ == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,5 +93,3 @@ def test_bags_of_equal_rows_leave_some_of_them_out():
     right = forest.predict(X[1000:]) == y[1000:]
     error = np.sqrt(right.var() * (1 / 500 + 1 / 500))
     assert abs(forest.oob_score_ - right.mean()) <= 3.0 * error
-    known = ~np.isnan(forest.oob_decision_function_[:, 0])
-    assert known.mean() > 0.8  # a row is in all ten bags with a chance of .8**10

@@ -1,18 +1,15 @@
-"""Where two rows part, and how two models differ, beside sums made by hand."""
+"""Where two rows part, beside sums made by hand, and models that no question is about."""
 
 import numpy as np
 import pytest
-from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTreeClassifier
+from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.fitted import fitted_of
 from evotree.inspection import (
-    compare_models,
     compare_rows,
     counterfactuals,
     shap_values,
@@ -59,74 +56,32 @@ def test_rows_part_at_the_last_node_that_both_pass():
     assert relations == {"<=", ">="}
 
 
-def test_models_are_compared_by_the_rows_that_each_alone_predicts_right():
-    stump = ObliqueTreeClassifier("axis", max_depth=1, random_state=0).fit(X, Y)
-    models, disagreement, p_value, leaves = compare_models(MODEL, stump, X, Y)
-    right = MODEL.predict(X) == Y, stump.predict(X) == Y
-    alone = [int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())]
-    assert models.better.tolist() == alone
-    assert p_value == pytest.approx(stats.binomtest(alone[0], sum(alone)).pvalue)
-    assert disagreement == np.mean(MODEL.predict(X) != stump.predict(X))
-    assert models.complexity.tolist() == [
-        MODEL.tree_.complexity,
-        stump.tree_.complexity,
-    ]
-    assert (
-        leaves.to_numpy().sum() == len(X)
-        and compare_models(stump, stump, X, Y).p_value == 1.0
-    )
-
-
-def test_rows_of_one_leaf_and_models_of_targets_are_compared_by_lines():
+def test_rows_of_one_leaf_are_compared_by_its_line():
     rows, targets = load_diabetes(return_X_y=True)
-    a, b = (
-        brief(EvoTreeRegressor, leaves=one).fit(rows, targets)
-        for one in ("linear", "constant")
-    )
-    leaf = a.apply(rows)[0]
-    first, second = np.flatnonzero(a.apply(rows) == leaf)[:2]
-    found = compare_rows(a, rows[first], rows[second])
-    used = np.flatnonzero(a.tree_.models.coefficients[leaf])
+    model = brief(EvoTreeRegressor, leaves="linear").fit(rows, targets)
+    leaf = model.apply(rows)[0]
+    first, second = np.flatnonzero(model.apply(rows) == leaf)[:2]
+    found = compare_rows(model, rows[first], rows[second])
+    used = np.flatnonzero(model.tree_.models.coefficients[leaf])
     assert found.node == leaf and set(found.terms.index) == {f"x{j}" for j in used}
-    nearer = np.abs(a.predict(rows) - targets) < np.abs(b.predict(rows) - targets)
-    assert compare_models(a, b, rows, targets).models.better["a"] == nearer.sum()
-    with pytest.raises(ValueError, match="b: allowed are models of classes"):
-        compare_models(MODEL, brief(EvoTreeRegressor).fit(X, Y * 1.0), X, Y)
-    with pytest.raises(ValueError, match=r"y has shape \(3,\): allowed is \(178,\)"):
-        compare_models(MODEL, MODEL, X, Y[:3])
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [DecisionTreeClassifier(), LogisticRegression(solver="newton-cholesky"), []],
-)
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [
-        ("a", lambda one: compare_models(one, MODEL, X, Y)),
-        ("b", lambda one: compare_models(MODEL, one, X, Y)),
-        ("model", lambda one: compare_rows(one, X[:1], X[1:2])),
-        ("model", lambda one: stability(one, X, Y, n=2)),
-    ],
-)
-def test_what_is_no_estimator_of_one_tree_is_refused_by_name(name, call, wrong):
-    if wrong != []:
-        wrong = clone(wrong).fit(X, Y)
-    message = f"{name} is of the type {type(wrong).__name__}: allowed are"
+QUESTIONS = [
+    lambda model: compare_rows(model, X[:1], X[1:2]),
+    lambda model: counterfactuals(model, X[:1]),
+    lambda model: shap_values(model, X, X),
+]
+
+
+@pytest.mark.parametrize("ask", [*QUESTIONS, lambda one: stability(one, X, Y, n=2)])
+@pytest.mark.parametrize("wrong", [DecisionTreeClassifier().fit(X, Y), []])
+def test_what_is_no_estimator_of_one_tree_is_refused(ask, wrong):
+    message = f"model is of the type {type(wrong).__name__}: allowed are"
     with pytest.raises(TypeError, match=message):
-        call(wrong)
+        ask(wrong)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda one: compare_models(MODEL, one, X, Y),
-        lambda one: compare_rows(one, X[:1], X[1:2]),
-        lambda one: one.explain(X),
-        lambda one: counterfactuals(one, X[:1]),
-        lambda one: shap_values(one, X, X),
-    ],
-)
-def test_what_is_not_fitted_says_so(call):
+@pytest.mark.parametrize("ask", [*QUESTIONS, lambda model: model.explain(X)])
+def test_what_is_not_fitted_says_so(ask):
     with pytest.raises(NotFittedError):
-        call(brief())
+        ask(brief())

@@ -6,7 +6,6 @@ import pytest
 from sklearn.datasets import load_iris
 
 from evotree.inspection import (
-    compare_models,
     compare_rows,
     counterfactuals,
     shap_values,
@@ -26,7 +25,6 @@ RESULTS = {
         lambda: shap_values(MODEL, X, X.iloc[::20]),
         "150 rows, 4 columns, 3",
     ),
-    "ModelComparison": (lambda: compare_models(MODEL, MODEL, X, Y), "p = 1"),
     "RowComparison": (lambda: compare_rows(MODEL, X[:1], X[-1:]), "they part at [0]"),
 }
 

@@ -36,19 +36,29 @@ def test_a_clear_split_is_found_again_and_noise_is_not():
     assert noise.summary.lower < 0.5 < noise.summary.upper
 
 
+def spied(monkeypatch, kind):
+    """Return a list that every fit of a kind of estimators joins, with its arguments."""
+    fits, fit = [], kind.fit
+
+    def spy(self, *args, **kwargs):
+        fits.append((self, kwargs))
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(kind, "fit", spy)
+    return fits
+
+
 def test_numbers_are_those_of_refits_by_hand(monkeypatch):
     X, y = load_iris(return_X_y=True)
-    y, fits, fit = np.roll(y, 40), [], ObliqueTreeClassifier.fit  # so that trees differ
-    monkeypatch.setattr(
-        ObliqueTreeClassifier, "fit", lambda *args: fits.append(args[0]) or fit(*args)
-    )
+    y = np.roll(y, 40)  # so that trees differ
+    fits = spied(monkeypatch, ObliqueTreeClassifier)
     found = stability(AXIS, X, y, n=5, random_state=1)
-    labels = np.array([model.predict(X) for model in fits])
+    labels = np.array([model.predict(X) for model, _ in fits])
     differ = np.array([labels[a] != labels[b] for a in range(5) for b in range(a)])
     assert differ.any()
     np.testing.assert_allclose(found.disagreement, differ.mean(axis=0))
     assert found.summary.agreement == pytest.approx(1.0 - differ.mean())
-    used = np.mean([model.tree_.weights[0] != 0.0 for model in fits], axis=0)
+    used = np.mean([model.tree_.weights[0] != 0.0 for model, _ in fits], axis=0)
     assert found.columns.to_dict() == {f"x{j}": used[j] for j in np.flatnonzero(used)}
 
 
@@ -75,20 +85,16 @@ def test_the_interval_is_that_of_the_corrected_resampled_t_test():
 
 def test_refits_to_times_agree_by_their_logarithms(monkeypatch):
     X, y = seen_until(120)
-    model, fits = evolved(EvoTreeSurvival, leaves="constant", **BRIEF), []
-    fit = EvoTreeSurvival.fit
-    monkeypatch.setattr(
-        EvoTreeSurvival, "fit", lambda *args: fits.append(args[0]) or fit(*args)
-    )
+    fits = spied(monkeypatch, EvoTreeSurvival)
+    model = evolved(EvoTreeSurvival, leaves="constant", **BRIEF)
     found = stability(model, X, (y[:, 0], y[:, 1]), n=4, random_state=0)
-    risks = np.log([one.predict(X) for one in fits])
+    risks = np.log([one.predict(X) for one, _ in fits])
     assert np.ptp(risks, axis=0).any()
     np.testing.assert_allclose(found.disagreement, risks.std(axis=0))
-    tests = [
-        test for _, test in ShuffleSplit(4, test_size=0.2, random_state=0).split(X)
-    ]
+    draws = ShuffleSplit(4, test_size=0.2, random_state=0).split(X)
     scores = [
-        one.score(X[test], y[test]) for one, test in zip(fits, tests, strict=True)
+        one.score(X[test], y[test])
+        for (one, _), (_, test) in zip(fits, draws, strict=True)
     ]
     assert found.summary.score == pytest.approx(np.mean(scores))
     assert found.summary.lower < np.mean(scores) < found.summary.upper
@@ -120,32 +126,22 @@ def test_bad_numbers_are_named(wrong):
 
 def test_rows_in_dispute_of_numbers_are_those_that_refits_predict_far_apart():
     rows = np.random.default_rng(0).normal(size=(120, 2))
-    y = 3.0 * rows[:, 0]
-    found = stability(brief(EvoTreeRegressor), rows, y, n=3, random_state=0)
-    assert 0.0 < found.summary.agreement <= 1.0
+    found = stability(brief(EvoTreeRegressor), rows, 3.0 * rows[:, 0], 3, 0)
     n_far = int((found.disagreement > 0.1).sum())
-    assert n_far < len(rows)
+    assert 0.0 < found.summary.agreement <= 1.0 and n_far < len(rows)
     assert f"rows in dispute: {n_far} of 120" in repr(found)
 
 
 def test_refits_are_to_whole_groups(monkeypatch):
     X, y, groups, *_ = copies(n=20)
-    told = []
-    fit = ObliqueTreeClassifier.fit
-
-    def spy(self, X, y, sample_weight=None, *, groups=None, cv=None):
-        told.append(groups)
-        return fit(self, X, y, sample_weight, groups=groups, cv=cv)
-
-    monkeypatch.setattr(ObliqueTreeClassifier, "fit", spy)
+    fits = spied(monkeypatch, ObliqueTreeClassifier)
     model = greedy(pruning=None)
     of_groups = stability(model, X, y, n=4, random_state=0, groups=groups).summary
-    for labels in told:
-        assert np.unique(labels, return_counts=True)[1].tolist() == [COPIES] * 16
-    of_rows = stability(model, X, y, n=4, random_state=0).summary
-    assert told[-1] is None
+    for _, given in fits:
+        _, counts = np.unique(given["groups"], return_counts=True)
+        assert counts.tolist() == [COPIES] * 16
     # Copies tell the labels of rows that nothing else tells.
-    assert of_rows.score > of_groups.score
+    assert stability(model, X, y, n=4, random_state=0).summary.score > of_groups.score
 
 
 def test_models_of_rates_are_refused():

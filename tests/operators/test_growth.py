@@ -146,13 +146,10 @@ def test_nodes_hold_their_rows_and_come_in_prefix_order():
         assert node.X.flags.c_contiguous and node.y.dtype == np.int32
 
 
-@pytest.mark.parametrize("fraction", (0.02, 0.2))
-def test_sides_have_the_least_share_of_the_weight(fraction):
+def test_sides_have_the_least_share_of_the_weight():
     rng, X, slope, weight = problem(0)
     dataset = Dataset.from_arrays(X, slope ^ (rng.random(len(slope)) < 0.2), weight)
-    limits = GrowthLimits(min_weight_fraction_leaf=fraction)
+    limits = GrowthLimits(min_weight_fraction_leaf=0.1)
     tree = grow(dataset, Axis(), limits=limits, stream=stream_of())
-    assert len(tree) > 1
-    assert (
-        tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
-    )
+    least = tree.counts[tree.is_leaf].sum(axis=1).min()
+    assert least >= 0.1 * dataset.total_weight and len(tree) > 1

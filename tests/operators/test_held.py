@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
+from evotree import EvoTreeClassifier, ObliqueTree, make_toolbox
 from evotree.operators.constraints import Held, ShapeLimits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning import prune
@@ -151,19 +151,6 @@ def test_a_start_alone_is_the_first_individual_and_is_not_pruned(iris):
     assert len(first) == 3 and first.origin == "initial"
 
 
-def test_columns_of_a_node_are_fitted_once_and_stay():
-    for hold, used in (({0: ["alcohol"]}, [0]), ({0: [0, "ash"]}, [0, 2])):
-        for tree in brief(EvoTreeClassifier, hold=hold).fit(X, Y).pareto_front_:
-            assert np.flatnonzero(tree.weights[0]).tolist() == used
-    rules = (
-        brief(EvoTreeRegressor, start=RULES, hold={0: None, 2: ["hue"]})
-        .fit(X, Y * 1.0)
-        .tree_
-    )
-    assert rules.thresholds[0] == 13.0 and rules.models is not None
-    assert np.flatnonzero(rules.weights[rules.right(0)]).tolist() == [10]
-
-
 @settings(max_examples=30)
 @given(any_populations)
 def test_rules_read_back_are_the_tree(drawn):
@@ -256,15 +243,12 @@ def test_rules_of_hostile_names_are_read_back_as_the_same_tree_or_refused(names,
     thresholds[0] = data.draw(st.sampled_from([0.0, 0.5, -0.5, 1.0, -2.0]))
     size = np.array([3, 1, 1], dtype=np.int32)
     tree = ObliqueTree(weights, thresholds, size, np.eye(2)[[0, 0, 1]])
-    # Features that columns make are written in words, which hand-made ones are not.
     columns = tuple(NumericColumn(name, 0.0) for name in names)
-    if data.draw(st.booleans()):
+    # Features that columns make are written in words, which hand-made ones are not.
+    if data.draw(st.booleans()) and len({one.strip() for one in names[1:]}) == n - 1:
         columns = (CategoricalColumn(names[0], tuple(names[1:])),)
-        if len({level.strip() for level in names[1:]}) < n - 1:
-            columns = tuple(NumericColumn(name, 0.0) for name in names)
-        else:
-            tree = tree.replaced(weights=weights[:, 1:])
-            assume(tree.weights.any())
+        tree = tree.replaced(weights=weights[:, 1:])
+        assume(tree.weights.any())
     fitted = made_up.fitted(tree, columns, ["a", "b"])
     names = list(fitted.features)
     text = export_text(fitted)
@@ -365,8 +349,8 @@ WRONG = {
     "hold names 1: allowed are the splits of start": {"start": RULES, "hold": [1]},
     "hold names True": {"start": RULES, "hold": [True]},
     "lacks 0, which is above 2": {"start": RULES, "hold": [2]},
-    "without start": {"hold": [0]},
-    "hold.0. names 'weight'": {"start": RULES, "hold": {0: ["weight"]}},
+    "of a start that is given": {"hold": [0]},
+    "hold={0: .*'hue'.*}: allowed is a list": {"start": RULES, "hold": {0: ["hue"]}},
     "all its rows on one side": {"start": RULES.replace("13", "99"), "hold": [0]},
     "min_samples_leaf forbids": {
         "start": RULES,
@@ -379,6 +363,7 @@ WRONG = {
         "interaction_cst": [{0, 6}],
     },
     "max_split_terms forbids": {"start": TREE, "hold": [0, 2], "max_split_terms": 1},
+    "2 terms: max_split_terms allows 1": {"init": TREE, "max_split_terms": 1},
     "has the split 'salt <= 13': .* 'ash'": {"start": RULES.replace("alcohol", "salt")},
     "start has the split 'alcohol <= x'": {"start": RULES.replace("13", "x")},
     "start has the line": {"start": "if hue > 3 then 4"},

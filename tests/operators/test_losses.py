@@ -18,7 +18,7 @@ from evotree import EvoTreeClassifier, EvoTreeRegressor, Quantile
 from evotree.dataset import EXPOSURE
 from evotree.fitness.leaves import LEAST_MEAN
 from evotree.fitness.probabilities import LEAST, fit_soft_sides
-from evotree.front import held_out_quality, select
+from evotree.front import held_out_quality
 from evotree.operators.losses import null_loss, quality_on, row_losses
 from tests.quick_models import brief
 
@@ -102,12 +102,6 @@ def test_exposures_are_no_weights_in_the_errors_of_a_front():
         deviations = weight * (lost - mean)
         expected = np.sqrt(n / (n - 1) * (deviations**2).sum()) / weight.sum()
         assert error == pytest.approx(expected / null)
-    # The rule of one standard error takes it.
-    losses = [np.average(row_losses(tree, held_out), weights=weight) for tree in front]
-    best = int(np.argmin(losses))
-    limit = losses[best] + errors[best] * null
-    simplest = next(at for at, loss in enumerate(losses) if loss <= limit)
-    assert select(front, "simplest", held_out) is front[simplest]
 
 
 def test_lines_save_shares_of_the_squared_error():

@@ -24,7 +24,7 @@ from evotree.operators.initialization.population import (
     seeding_shares,
     split_init,
 )
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1
 from evotree.operators.splitters.registry import SPLITTERS, criterion_of
 from evotree.texts import export_text
 from tests.quick_models import evolved

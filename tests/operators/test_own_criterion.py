@@ -12,12 +12,10 @@ from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
 from evotree.fitness.node import score_hyperplane
 from evotree.fitness.own_criterion import OwnCriterion
-from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1, Annealing, CartLC
 from evotree.operators.splitters.wodt import WODT
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of
@@ -46,7 +44,7 @@ MEASURES = {"gini": (gini, compiled_gini), "twoing": (twoing,)}
 SPLITTERS = (
     *(Annealing(max_moves=200), Axis(), CartLC(), CartLC(standardized=False)),
     *(
-        CrossEntropy(n_samples=25, max_iter=4),
+        CrossEntropy(max_samples=25, max_iter=4),
         Linear(),
         OC1(n_restarts=2),
         WODT(max_iter=5),

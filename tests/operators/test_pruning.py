@@ -9,7 +9,6 @@ from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.pruning import (
-    cheapest,
     choose_tree,
     cost_complexity_path,
     critical_alphas,
@@ -29,8 +28,8 @@ from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import make_individual
 from tests.reference import pruning as naive
 from tests.strategies import (
+    any_datasets,
     any_populations,
-    datasets,
     populations,
     seeds,
     stream_of,
@@ -97,22 +96,6 @@ def test_every_tree_of_the_sequence_is_the_smallest_cheapest(
         best = naive.smallest_cheapest(risk, size, alpha, price)
         # At a critical alpha rounding may decide: a hair above it, ties are cut.
         assert naive.leaves_after(size, collapse_at <= alpha + 1e-12) == best
-
-
-@given(
-    risky_trees(),
-    seeds,
-    st.sampled_from((0.0, 0.25, 1.0)),
-    st.sampled_from((0.0, 0.25, 1.0)),
-)
-def test_one_price_gives_the_cheapest_tree(drawn, seed, node_price, term_price):
-    risk, size = drawn
-    further = term_price * np.maximum(widths_of(size, seed) - 1.0, 0.0)
-    marks = cheapest(risk, size, node_price, further)
-    assert not marks[size == 1].any()
-    # Two nodes and the terms are the price of a split, of which alpha = 1 charges one unit.
-    expected = naive.smallest_cheapest(risk, size, 1.0, 2 * node_price + further)
-    assert naive.leaves_after(size, marks) == expected
 
 
 def test_splits_that_change_nothing_go_at_no_price():
@@ -209,7 +192,7 @@ def test_a_pruned_tree_is_the_fittest_of_all_prunings(
 @st.composite
 def held_out_trees(draw):
     """Draw a grown tree, and a data set in its units of rows it was not grown on."""
-    dataset = draw(all_datasets())
+    dataset = draw(any_datasets)
     part = np.random.default_rng(draw(seeds)).random(dataset.X.shape[0]) < 0.5
     part[0] = False
     splitter = Dipole() if dataset.n_classes > 0 else Axis()
@@ -222,19 +205,6 @@ def held_out_trees(draw):
         stream=stream_of(draw(seeds)),
     )
     return individual, dataset.take(part)
-
-
-@st.composite
-def all_datasets(draw):
-    """Draw a data set for either task."""
-    dataset = draw(datasets())
-    if draw(st.booleans()):
-        return dataset
-    rng = np.random.default_rng(draw(seeds))
-    targets = rng.integers(0, 5, dataset.X.shape[0]) * 0.7
-    return Dataset.from_arrays(
-        dataset.raw, targets, dataset.sample_weight, task="regression"
-    )
 
 
 @given(held_out_trees(), st.sampled_from((0.0, 0.5, 1.0, 3.0)))

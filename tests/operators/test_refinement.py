@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_wine
 
 from evotree import Variation, evolve, make_toolbox, to_frame
 from evotree.dataset import Dataset
@@ -28,7 +28,7 @@ from evotree.operators.refinement import (
     refine,
 )
 from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1
 from evotree.rng import make_streams
 from tests.strategies import (
     any_populations,
@@ -75,10 +75,10 @@ def test_names_of_refiners_and_their_shares():
     assert make_refiner("tao", C, "l1") == LinearRefiner("tao", C, "l1")
     assert make_refiner("oc1", C) == Resplit(OC1())
     own = Resplit(Axis()), Resplit(OC1(random_start=True)), stay
-    refiners = make_refiners(Refinement(dict.fromkeys((*own, "linear"), 3.0), C=2.0))
-    assert list(refiners) == ["Resplit", "Resplit2", "stay", "linear"]
+    refiners = make_refiners(Refinement(dict.fromkeys((*own, "tao"), 3.0), C=2.0))
+    assert list(refiners) == ["Resplit", "Resplit2", "stay", "tao"]
     assert list(refiners.values()) == [
-        (0.25, one) for one in (*own, LinearRefiner("linear", C))
+        (0.25, one) for one in (*own, LinearRefiner("tao", C))
     ]
     whole = Refinement(("tao", "oc1"), probability=0.5)
     assert as_refinement(whole) is whole and whole.shares() == {"tao": 0.5, "oc1": 0.5}
@@ -97,27 +97,6 @@ NAMES = ("tao", "sparse", "linear", "axis", "dipole")
 def stay(individual, dataset):
     """Refine nothing."""
     return (individual,)
-
-
-@pytest.fixture(scope="module")
-def iris():
-    return Dataset.from_arrays(*load_iris(return_X_y=True))
-
-
-@pytest.fixture
-def offspring(iris):
-    """Thirty evaluated individuals, some of one node, with streams of their own."""
-    toolbox = make_toolbox(iris, size_penalty=0.002, random_state=1)
-    population = evolve(toolbox.population(n=30), toolbox, max_generations=3).population
-    for individual, stream in zip(population, make_streams(9, 1, 30), strict=True):
-        individual.stream = stream
-    leaf = population[3].clone()
-    leaf.stream = population[3].stream
-    prune(leaf, iris, 1.0)
-    leaf.fitness.values = (1.0,)
-    assert len(leaf) == 1
-    population[3] = leaf
-    return population
 
 
 def run(dataset, refinement, n=20, max_generations=30, **options):
@@ -158,28 +137,17 @@ def test_bad_shares_are_named(iris, operators):
         make_toolbox(iris, refinement=operators)
 
 
-def ids(individuals):
-    return list(map(id, individuals))
-
-
-def choose(offspring, **parameters):
-    return choose_for_refinement(offspring, Refinement(**parameters))
-
-
-def test_random_ones_come_with_the_probability(offspring):
-    times = np.zeros(len(offspring))
-    for generation in range(1, 200):
-        for individual, stream in zip(
-            offspring, make_streams(7, generation, len(offspring)), strict=True
-        ):
-            individual.stream = stream
-        chosen = ids(choose(offspring, probability=0.3))
-        assert chosen == [i for i in ids(offspring) if i in set(chosen)]
-        times += np.isin(ids(offspring), chosen)
-    inner = np.array([len(individual) > 1 for individual in offspring])
-    assert (times[~inner] == 0).all() and not inner.all()
-    assert times[inner].mean() / 199 == pytest.approx(0.3, abs=0.03)
-    assert times[inner].min() > 25
+def test_splits_are_refined_with_the_probability(wine_trees):
+    dataset, trees = wine_trees
+    members = [*trees, prune(trees[0].clone(), dataset, 10.0)[0]]  # the last is a leaf
+    times = np.zeros(len(members))
+    for generation in range(300):
+        streams = make_streams(7, generation, len(members))
+        for one, stream in zip(members, streams, strict=True):
+            one.stream = stream
+        chosen = choose_for_refinement(members, Refinement(probability=0.3))
+        times += [any(one is other for other in chosen) for one in members]
+    np.testing.assert_allclose(times / 300, [0.3] * len(trees) + [0.0], atol=0.1)
 
 
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])

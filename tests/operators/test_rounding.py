@@ -15,13 +15,17 @@ from evotree import (
     Regularization,
     round_tree,
 )
+from evotree.dataset import Dataset
+from evotree.fitness.node import Node
 from evotree.leaf_models import LeafModels
-from evotree.operators.structure.rounding import Rounder, round_models
-from evotree.texts import export_rules, export_text
+from evotree.operators.initialization.growth import GrowthLimits, grow
+from evotree.operators.splitters.base import Split
+from evotree.operators.structure.rounding import round_models
+from evotree.texts import export_text
 from evotree.tree import ObliqueTree
-from tests.exported import matching, predict_from, stump
+from tests.exported import stump
 from tests.quick_models import evolved
-from tests.strategies import seeds
+from tests.strategies import seeds, stream_of
 
 QUICK: dict[str, Any] = {
     "size_penalty": 0.001,
@@ -55,56 +59,34 @@ def rows(draw: st.DrawFn) -> np.ndarray:
 def grown(X: np.ndarray, seed: int, depth: int = 3, known: bool = True) -> ObliqueTree:
     """Grow a tree of random splits, some of one feature, each between two of its rows."""
     rng = np.random.default_rng(seed)
-    weights, thresholds, sizes = [], [], []
 
-    def grow(reached: np.ndarray, depth: int) -> int:
-        at = len(sizes)
-        weights.append(np.zeros(X.shape[1]))
-        thresholds.append(0.0)
-        sizes.append(1)
-        w = rng.normal(size=X.shape[1]) / (X.std(axis=0) + 1e-9)
+    def split(node: Node, stream: np.ndarray) -> Split | None:
+        w = rng.normal(size=X.shape[1])
         if rng.random() < 0.4:
             w *= np.arange(w.size) == rng.integers(w.size)
-        values = np.unique(reached @ w)
-        if depth == 0 or values.size < 2:
-            return 1
+        values = np.unique(node.X @ w)
+        if values.size < 2:
+            return None
         i = rng.integers(values.size - 1)
-        weights[at], thresholds[at] = (
-            w,
-            values[i] + rng.random() * (values[i + 1] - values[i]),
-        )
-        is_left = reached @ w <= thresholds[at]
-        sizes[at] += grow(reached[is_left], depth - 1)
-        sizes[at] += grow(reached[~is_left], depth - 1)
-        return sizes[at]
+        return Split(w, values[i] + rng.random() * (values[i + 1] - values[i]), 0.0)
 
-    grow(X, depth)
-    size = np.array(sizes, dtype=np.int32)
-    spread = X.std(axis=0) if known else None
-    values = rng.dirichlet(np.ones(3), size.size)
-    return ObliqueTree(
-        np.array(weights), np.array(thresholds), size, values, spread
-    ).validate()
+    dataset = Dataset.from_arrays(X, np.arange(len(X)))
+    individual = grow(dataset, split, limits=GrowthLimits(depth), stream=stream_of())
+    tree = dataset.to_raw(individual.to_tree())
+    return tree.replaced(
+        values=rng.dirichlet(np.ones(3), len(tree)),
+        spread=X.std(axis=0) if known else None,
+    )
 
 
 def n_digits(value: float) -> int:
     return len(Decimal(repr(float(value))).normalize().as_tuple().digits)
 
 
-def printed(tree: ObliqueTree, k: int) -> list[float]:
-    """Return the numbers of a split, the threshold first."""
-    return [
-        float(tree.thresholds[k]),
-        *tree.weights[k][tree.weights[k] != 0.0].tolist(),
-    ]
-
-
 @given(rows(), seeds, st.booleans())
 def test_every_row_stays_in_its_leaf(X: np.ndarray, seed: int, known: bool) -> None:
     tree = grown(X, seed, known=known)
-    rounder = Rounder(X)
-    rounded = rounder(tree).validate()
-    assert rounder(tree) == rounded == round_tree(tree, X)  # parts are rounded once
+    rounded = round_tree(tree, X).validate()
     np.testing.assert_array_equal(rounded.apply(X), tree.apply(X))
     assert rounded.values is tree.values
     if not known:
@@ -129,7 +111,6 @@ def test_rows_stay_in_whatever_order_a_sum_is_added_up(
 ) -> None:
     rounded = round_tree(grown(X, seed), X)
     leaves = rounded.apply(X)
-    text, rules = export_text(rounded), export_rules(rounded)
     rng = np.random.default_rng(seed)
     for k in np.flatnonzero((np.abs(rounded.weights) == 1.0).any(axis=1)):
         reached = (k < leaves) & (leaves < k + rounded.subtree_size[k])
@@ -137,14 +118,6 @@ def test_rows_stay_in_whatever_order_a_sum_is_added_up(
         sums = sum(rounded.weights[k, j] * X[reached, j] for j in order)
         is_left = leaves[reached] < rounded.right(k)
         np.testing.assert_array_equal(sums <= rounded.thresholds[k], is_left)
-    if all(
-        n_digits(x) <= 12
-        for k in np.flatnonzero(~rounded.is_leaf)
-        for x in printed(rounded, k)
-    ):
-        for row, leaf in zip(X[:20], leaves[:20], strict=True):
-            assert predict_from(text, row, leaf) == str(rounded.values[leaf].argmax())
-            assert [found.split()[1] for found in matching(rules, row)] == [f"[{leaf}]"]
 
 
 def test_a_threshold_keeps_its_place_between_the_rows() -> None:
@@ -199,7 +172,8 @@ def test_numbers_have_the_digits_that_are_asked_for(precision: int) -> None:
     w = rng.normal(size=4) / X.std(axis=0)
     rounded = round_tree(stump(w.tolist(), float(np.median(X @ w))), X, precision)
     exact = w / np.abs(w[np.abs(rounded.weights[0]) == 1.0])
-    assert max(map(n_digits, printed(rounded, 0))) <= precision
+    numbers = *rounded.weights[0], rounded.thresholds[0]
+    assert max(map(n_digits, numbers)) <= precision
     np.testing.assert_allclose(
         rounded.weights[0], exact, rtol=1.01 * 10.0 ** (1 - precision)
     )
@@ -207,15 +181,6 @@ def test_numbers_have_the_digits_that_are_asked_for(precision: int) -> None:
         assert (
             abs(np.mean(X @ rounded.weights[0] <= rounded.thresholds[0]) - 0.5) < 0.02
         )
-
-
-def test_a_split_gets_more_digits_until_it_parts_the_rows() -> None:
-    X = np.array([[1990.0, 0.1], [2010.0, 0.2], [2011.0, 0.4]])
-    assert round_tree(stump([1.0, 0.0], 2010.6), X, 1).thresholds[0] == 2000.0
-    assert round_tree(stump([1.0, 0.0], 2010.6), X[1:], 1).thresholds[0] in (
-        2010.0,
-        2010.6,
-    )
 
 
 @pytest.mark.parametrize(
@@ -264,10 +229,6 @@ def test_short_models_predict_nearly_the_same(X: np.ndarray, seed: int) -> None:
     for name, array in tree.models._asdict().items():
         inner = getattr(rounded.models, name)[~tree.is_leaf]
         np.testing.assert_array_equal(inner, array[~tree.is_leaf])
-    if before.std() > 0.0:
-        for k in np.unique(tree.apply(X)):
-            for one in rounded.models.coefficients[k]:
-                assert n_digits(one) <= 17
 
 
 @given(rows(), seeds, st.integers(1, 6))

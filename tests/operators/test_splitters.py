@@ -11,13 +11,11 @@ from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
 from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
 from evotree.operators.initialization.growth import RandomHalves
-from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.base import Axis
-from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import GROUPS, Linear, Sparse
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1, Annealing, CartLC
 from evotree.operators.splitters.registry import SPLITTERS, Bounded
 from evotree.operators.splitters.wodt import WODT
 from tests.reference import smooth
@@ -30,18 +28,15 @@ SEARCHES = {
     "cart_lc": CartLC(),
     "cart_lc whole": CartLC(elimination=0.0, tol=0.0, max_cycles=7),
     "cart_lc random": CartLC(start="random"),
-    "cross_entropy": CrossEntropy(n_samples=25, max_iter=8),
+    "cross_entropy": CrossEntropy(max_samples=25, max_iter=8),
     "cross_entropy of few rows": CrossEntropy(
-        n_samples=25,
+        max_samples=25,
         max_iter=8,
         max_rows=4,
-        normalization="standard",
         refine_threshold=False,
     ),
     "linear": Linear(fallback=True),
-    "linear all": Linear(
-        "logistic", "l1", groups="all", threshold="best", fallback=True
-    ),
+    "linear halves": Linear("logistic", "l1", groups="random", fallback=True),
     "oc1": OC1(n_restarts=4),
     "oc1 best": OC1(n_restarts=2, order="best"),
     "oc1 random": OC1(
@@ -245,15 +240,15 @@ def test_targets_are_refused(splitter):
         ),
         (
             CrossEntropy,
-            {"n_samples": 0, "max_samples": 2.5, "max_rows": 1, "normalization": "q"},
+            {"max_samples": 2.5, "max_rows": 1},
         ),
         (
             Linear,
-            {"loss": "tree", "penalty": "l0", "groups": "both", "threshold": "own"},
+            {"loss": "tree", "penalty": "l0", "groups": "both"},
         ),
         (Linear, {"C": 0.0, "tol": np.inf, "n_groups": 0, "max_iter": 0}),
         (OC1, {"n_restarts": -1, "n_jumps": 1.5, "n_random": 0, "order": "worst"}),
-        (OC1, {"stagnation_step": 0.0, "bias": 0.9, "min_rows_per_feature": np.nan}),
+        (OC1, {"stagnation_step": 0.0, "min_rows_per_feature": np.nan}),
         (Sparse, {"widths": "other", "loss": "other", "max_features": 0}),
         (WODT, {"n_starts": 0, "start": "zero", "max_iter": 0, "tol": np.nan}),
     ],

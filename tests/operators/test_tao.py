@@ -27,7 +27,7 @@ from evotree.operators.refinement import (
 )
 from evotree.operators.splitters.base import Axis, Split
 from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.perturbation import OC1
 from evotree.operators.structure.splice import make_individual, rows_of_all_nodes
 from tests.fitness.test_several_outputs import cases as of_several_outputs
 from tests.reference import tao as naive

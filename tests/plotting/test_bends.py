@@ -21,6 +21,7 @@ def test_tables_and_pictures_add_up_the_terms_of_a_column(fitted):
     model, X, _ = fitted
     table = coefficient_table(model, ranges=True)
     named = fitted_of(model)
+    named = named.scores or named
     ax = plot_shapes(model, X)
     ax.figure.canvas.draw()
     node = int(table.node.iloc[0])
@@ -48,7 +49,7 @@ def test_pictures_of_nodes_without_terms_are_refused(fitted):
     model, _, _ = fitted
     with pytest.raises(ValueError, match="node=True"):
         plot_shapes(model, node=True)
-    with pytest.raises(TypeError, match="list"):
+    with pytest.raises(ValueError, match="estimator is of the type list"):
         plot_shapes([])
 
 

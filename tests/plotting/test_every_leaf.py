@@ -5,14 +5,11 @@ import numpy as np
 import pytest
 
 import evotree.plotting
-from evotree.inspection import stability
 from tests.kinds import (
     every_model,
     expected,
-    held_out,
     kind_of,
     outputs_of,
-    quality,
 )
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -20,17 +17,13 @@ pytestmark = pytest.mark.filterwarnings("error")
 DRAWN = {
     "class_colors": lambda draw, kind: draw(kind.tree.values.shape[1]),
     "plot_decision_regions": lambda draw, kind: draw(kind.model, kind.X, kind.y),
-    "plot_evolution": lambda draw, kind: draw(kind.model, kind.X, kind.y),
     "plot_explanation": lambda draw, kind: draw(
         kind.model.explain(kind.X[:3], output=outputs_of(kind)[0]), 1
     ),
+    "plot_survival": lambda draw, kind: draw(kind.model, kind.X, kind.y),
     "plot_learning_curves": lambda draw, kind: draw({"runs": [kind.model]}),
-    "plot_stability": lambda draw, kind: draw(
-        stability(kind.model, kind.X, kind.y, n=2, random_state=0)
-    ),
 }
 """How functions are called that take more than a model."""
-OF_CLASSES_ALONE = ("plot_decision_regions", "plot_evolution")
 
 
 @pytest.mark.slow
@@ -38,22 +31,20 @@ OF_CLASSES_ALONE = ("plot_decision_regions", "plot_evolution")
 @every_model
 def test_pictures_are_drawn(name, plot):
     kind = kind_of(name)
-    if kind.classes is None and plot in OF_CLASSES_ALONE:
+    if kind.classes is None and plot == "plot_decision_regions":
         pytest.skip("of classes")
     draw = getattr(evotree.plotting, plot)
-    if plot == "plot_survival":
-        with pytest.raises(TypeError, match="allowed is a fitted EvoTreeSurvival"):
-            draw(kind.model, kind.X, kind.y)
-        return
-    if plot == "plot_choice" and getattr(kind.model, "choice_", None) is None:
-        with pytest.raises(TypeError, match="without a choice"):
-            draw(kind.model)
+    refused = {"plot_survival": "allowed is a fitted EvoTreeSurvival"}
+    if getattr(kind.model, "choice_", None) is None:
+        refused["plot_choice"] = "without a choice"
+    call = DRAWN.get(plot, lambda draw, kind: draw(kind.model))
+    if plot in refused:
+        with pytest.raises(TypeError, match=refused[plot]):
+            call(draw, kind)
         return
     try:
-        found = DRAWN.get(plot, lambda draw, kind: draw(kind.model))(draw, kind)
-        if plot == "plot_evolution":
-            found._draw_was_started = True  # else matplotlib warns: nobody shows it
-        elif plot == "plot_decision_regions":
+        found = call(draw, kind)
+        if plot == "plot_decision_regions":
             assert_regions(kind, found)
         elif plot != "class_colors":
             found.figure.canvas.draw()
@@ -77,14 +68,3 @@ def assert_regions(kind, ax):
     assert (
         len(set(zip(said, colors, strict=True))) == len(set(said)) == len(set(colors))
     )
-
-
-@every_model
-def test_qualities_of_held_out_rows_are_drawn(name):
-    kind = kind_of(name)
-    X, y = held_out(kind)
-    ax = evotree.plotting.plot_pareto(kind.model, held_out=kind.model._held_out(X, y))
-    drawn = [line for line in ax.get_lines() if line.get_label() == "held out"]
-    worths = [quality(kind, X, y, tree) for tree in kind.model.pareto_front_]
-    np.testing.assert_allclose(drawn[0].get_ydata(), worths)
-    plt.close("all")

@@ -11,23 +11,18 @@ def bessel_ratio(kappa, p):
     return tail
 
 
-def frame(X, w, normalization):
-    """Return locations and scales of the columns; scale 0 for a constant column."""
+def frame(X, w):
+    """Return medians and quartile ranges of the columns; 0 for a constant column."""
     mean = np.average(X, axis=0, weights=w)
     deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=w))
-    spread = X.max(axis=0) - X.min(axis=0)
-    constant = spread == 0.0
-    if normalization == "minmax":
-        return mean, spread
-    if normalization == "standard":
-        return mean, np.where(constant, 0.0, deviation)
+    constant = np.ptp(X, axis=0) == 0.0
     low, median, high = (
         [np.quantile(x, q, weights=w, method="inverted_cdf") for x in X.T]
         for q in (0.25, 0.5, 0.75)
     )
     scale = np.subtract(high, low)
     scale = np.where(scale == 0.0, deviation, scale)
-    return np.where(constant, mean, median), np.where(constant, 0.0, scale)
+    return median, np.where(constant, 0.0, scale)
 
 
 def independent_columns(columns, ranking):

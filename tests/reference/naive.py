@@ -85,7 +85,7 @@ def flat(node, n_features):
 def crossed(splits_a, a, splits_b, b, cut, moves_subtrees):
     """Return what CrossoverTrees makes of node `a`: nested tuples, or None for a leaf."""
     mine, other = nested(splits_a, a), nested(splits_b, b)
-    if mine is None or other is None:
+    if cut == 0:
         if moves_subtrees or other is None:
             return other
         return other[0], other[1], None, None

@@ -29,6 +29,24 @@ def oblique_node(rng, name, n=60, d=3, n_classes=3):
 
 
 @st.composite
+def nodes(draw, name, max_rows=40):
+    """Draw the rows of a node, some on a grid, with a constant feature at times."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, d = draw(st.integers(2, max_rows)), draw(st.integers(1, 4))
+    X = np.round(rng.normal(size=(n, d)), draw(st.sampled_from((0, 1, 9))))
+    if draw(st.booleans()):
+        X[:, 0] = 3.0
+    n_classes = draw(st.integers(2, 4)) if name in CLASSIFICATION else 0
+    y = rng.normal(size=n)
+    if n_classes > 0:
+        y = (rng.integers(0, n_classes, n) * (X[:, -1] > 0)).astype(np.int32)
+    # Sums of such weights are exact: classes of equal weight tie, whatever the order of their rows.
+    weight = rng.choice([1.0, 2.0, 0.25], n) if draw(st.booleans()) else np.ones(n)
+    min_rows = draw(st.sampled_from((1, 1, 5)))
+    return Node.of(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
+
+
+@st.composite
 def hostile_nodes(draw, task="classification", max_rows=40):
     """Draw a node with ties, one point in two classes, constant columns and odd units."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))

@@ -29,6 +29,7 @@ from tests.survival.times import seen_until
 
 webdriver = pytest.importorskip("selenium.webdriver")
 keys = pytest.importorskip("selenium.webdriver.common.keys")
+select = pytest.importorskip("selenium.webdriver.support.select")
 ROOT = Path(__file__).resolve().parents[2]
 AXE = (
     Path(os.environ.get("AXE_CORE", ROOT / "node_modules" / "axe-core")) / "axe.min.js"
@@ -74,47 +75,31 @@ def open_page(browser, tmp_path):
 def make_page(kind):
     model, frame = make_model(kind), table()
     y = truth_of(model, frame)
-    return model, frame, y, report(make_subject(model), frame, y)
+    return model, frame, report(make_subject(model), frame, y)
 
 
-def test_leaves_of_times_show_their_survival(open_page):
-    X, y = seen_until()
-    model = evolved(EvoTreeSurvival, leaves="constant", **BRIEF).fit(X, y)
-    driver = open_page(report(model, X, y))
-    leaves = list(model.leaf_notes_)
-    assert len(leaves) > 1
-    for k in leaves:
-        click(driver, f"g.node[data-node='{k}']")
-        panel = driver.find_element("id", "panel")
-        assert model.leaf_notes_[k] in panel.text
-        assert panel.find_elements("css selector", "figure path[stroke]")
-    said = driver.find_element("id", "measures").text
-    assert "concordance" in said and "Residuals" not in said
-
-
-def test_a_forest_votes_in_the_page(open_page):
+def forest_page():
     model, frame = make_forest("classes"), table()
-    page = report_of_model(model, frame.assign(**{model.target: model.predict(frame)}))
-    driver = open_page(page)
-    driver.find_element(
-        "css selector", "#members button[aria-label='Show tree 2']"
-    ).click()
-    assert driver.find_element("id", "tree-title").text == "Tree 2, of 0 to 3"
-    driver.execute_script("window.evotreeReport.followRow(5)")
-    said = str(model.predict(frame)[5])
-    assert driver.find_element("css selector", "#vote strong").text == said
-    assert len(nodes(driver)) == model.trees[2].n_nodes
-    assert not driver.find_element("id", "front-section").is_displayed()
+    return report_of_model(model, frame.assign(**{model.target: model.predict(frame)}))
+
+
+def all_of(driver, selector):
+    return driver.find_elements("css selector", selector)
+
+
+def said(driver, selector):
+    """Return the text of the one element of a selector."""
+    (one,) = all_of(driver, selector)
+    return one.text.replace("−", "-")
 
 
 def nodes(driver):
-    return driver.find_elements("css selector", "#tree g.node")
+    return all_of(driver, "#tree g.node")
 
 
 def selected(driver):
-    chosen = driver.find_elements("css selector", "#tree g.node[aria-selected=true]")
-    assert len(chosen) == 1
-    return int(chosen[0].get_attribute("data-node"))
+    (chosen,) = all_of(driver, "#tree g.node[aria-selected=true]")
+    return int(chosen.get_attribute("data-node"))
 
 
 def click(driver, selector):
@@ -122,70 +107,87 @@ def click(driver, selector):
     driver.execute_script(f"document.querySelector(arguments[0])?.{event}", selector)
 
 
+def test_leaves_of_times_show_their_survival(open_page):
+    X, y = seen_until()
+    model = evolved(EvoTreeSurvival, leaves="constant", **BRIEF).fit(X, y)
+    driver = open_page(report(model, X, y))
+    assert len(model.leaf_notes_) > 1
+    for k, note in model.leaf_notes_.items():
+        click(driver, f"g.node[data-node='{k}']")
+        assert note in said(driver, "#panel")
+        assert all_of(driver, "#panel figure path[stroke]")
+    measured = said(driver, "#measures")
+    assert "concordance" in measured and "Residuals" not in measured
+
+
+def test_a_forest_votes_in_the_page(open_page):
+    model, driver = make_forest("classes"), open_page(forest_page())
+    click(driver, "#members button[aria-label='Show tree 2']")
+    assert said(driver, "#tree-title") == "Tree 2, of 0 to 3"
+    driver.execute_script("window.evotreeReport.followRow(5)")
+    assert said(driver, "#vote strong") == str(model.predict(table())[5])
+    assert len(nodes(driver)) == model.trees[2].n_nodes
+    assert not driver.find_element("id", "front-section").is_displayed()
+
+
 def press(driver, key):
     driver.switch_to.active_element.send_keys(getattr(keys.Keys, key))
 
 
+def type_cell(driver, field, cell):
+    """Type a number, or choose a level, in a field of the form."""
+    is_missing = cell is None or cell != cell
+    if field.tag_name == "select":
+        select.Select(field).select_by_visible_text("(missing)" if is_missing else cell)
+    else:
+        field.clear()
+        field.send_keys("" if is_missing else str(cell))
+
+
 def test_a_typed_row_ends_in_the_leaf_of_apply(open_page):
-    model, frame, _, page = make_page("soft")
+    model, frame, page = make_page("soft")
     driver = open_page(page)
+    names = [column["name"] for column in page.data["columns"]]
+    fields = [driver.find_element("id", f"cell-{j}") for j in range(len(names))]
     some = frame.iloc[:: len(frame) // 12]
     leaves = model.tree.apply(encode(model.schema, some))
-    for (_, row), leaf in zip(some.iterrows(), leaves, strict=True):
-        for j, column in enumerate(page.data["columns"]):
-            field = driver.find_element("id", f"cell-{j}")
-            cell = row[column["name"]]
-            is_missing = cell is None or cell != cell
-            if "options" in column:
-                text = "(missing)" if is_missing else cell
-                options = field.find_elements("tag name", "option")
-                next(
-                    one for one in options if one.get_attribute("textContent") == text
-                ).click()
-            else:
-                field.clear()
-                field.send_keys("" if is_missing else repr(float(cell)))
-        press(driver, "TAB")
-        driver.find_element("id", "row-trace").click()
-        told = driver.find_element("css selector", "#trace [data-leaf]")
+    for row, leaf in zip(some[names].to_numpy().tolist(), leaves, strict=True):
+        for field, cell in zip(fields, row, strict=True):
+            type_cell(driver, field, cell)
+        click(driver, "#row-trace")
+        (told,) = all_of(driver, "#trace [data-leaf]")
         assert int(told.get_attribute("data-leaf")) == leaf == selected(driver)
-        passed = driver.find_elements("css selector", "#tree g.node.passed")
-        depth = len(driver.find_elements("css selector", "#trace .steps > li"))
-        assert len(passed) == depth
-    names = [column["name"] for column in page.data["columns"]]
-    number = driver.find_element("id", f"cell-{names.index('a')}")
-    number.clear()
-    number.send_keys("0x10")
-    driver.find_element("id", "row-trace").click()
+        steps = all_of(driver, "#trace .steps > li")
+        assert len(steps) == len(all_of(driver, "#tree g.node.passed"))
+    number = fields[names.index("a")]
+    type_cell(driver, number, "0x10")
+    click(driver, "#row-trace")
     assert number.get_attribute("aria-invalid") == "true"
-    assert "a: type a number" in driver.find_element("id", "row-message").text
+    assert "a: type a number" in said(driver, "#row-message")
 
 
 def test_clicks_and_keys_fold(open_page):
-    driver = open_page(make_page("classes")[3])
-    driver.find_element("id", "unfold").click()
+    driver = open_page(make_page("classes")[2])
+    click(driver, "#unfold")
     n_nodes = len(driver.execute_script("return evotreeReport.model.own.nodes"))
-    assert len(nodes(driver)) == n_nodes
-    root = driver.find_element("css selector", "#tree g.node[data-node='0']")
-    assert root.get_attribute("aria-expanded") == "true"
-    click(driver, "g.node[data-node='0'] .fold")
-    assert len(nodes(driver)) == 1
-    root = driver.find_element("css selector", "#tree g.node[data-node='0']")
-    assert root.get_attribute("aria-expanded") == "false"
+    for close, is_open in (("", "true"), ("g.node[data-node='0'] .fold", "false")):
+        click(driver, close or "#unfold")
+        (root,) = all_of(driver, "#tree g.node[data-node='0']")
+        assert root.get_attribute("aria-expanded") == is_open
+        assert len(nodes(driver)) == (1 if close else n_nodes)
     assert driver.switch_to.active_element == root
-    press(driver, "SPACE")
-    assert len(nodes(driver)) == n_nodes
-    for key, node in (
-        ("ARROW_RIGHT", 1),
-        ("ARROW_DOWN", 2),
-        ("END", n_nodes - 1),
-        ("HOME", 0),
-    ):
+    moves = {
+        "SPACE": 0,
+        "ARROW_RIGHT": 1,
+        "ARROW_DOWN": 2,
+        "END": n_nodes - 1,
+        "HOME": 0,
+    }
+    for key, node in moves.items():
         press(driver, key)
-        assert selected(driver) == node
+        assert len(nodes(driver)) == n_nodes and selected(driver) == node
     press(driver, "ARROW_LEFT")
-    assert len(nodes(driver)) == 1
-    assert "Split [0]" in driver.find_element("id", "panel").text
+    assert len(nodes(driver)) == 1 and "Split [0]" in said(driver, "#panel")
 
 
 def tab_to(driver, name, *held):
@@ -214,112 +216,97 @@ def all_texts(driver):
     return driver.execute_script(f"return {every}.map((one) => {said})")
 
 
+def moved_to(driver, number):
+    """Type a threshold for the split that is edited."""
+    field = tab_to(driver, "bench-number")
+    all_signs = keys.Keys.CONTROL, "a", keys.Keys.NULL
+    field.send_keys(*all_signs, repr(number), keys.Keys.ENTER)
+
+
 @pytest.mark.parametrize("kind", ["classes", "lines"])
 def test_edits_by_keys_do_what_python_does(open_page, kind):
-    model, frame, _, page = make_page(kind)
+    model, frame, page = make_page(kind)
     page.data["features"] = [f"{name}\n1" for name in page.data["features"]]
     page.data["trees"][page.data["own"]]["nodes"][0]["v"] = [None]
     driver, rows = open_page(page), encode(model.schema, frame)
     named, truth = fitted_of(model), np.array(page.data["rows"]["y"])
     assert not driver.find_element("id", "bench-prune").is_enabled()
 
-    def check(before, after, is_moved):
-        each = (
-            measures(replace(named, tree=one), rows, truth) for one in (before, after)
-        )
-        scores = [f"{one['figures'][0][1]:.4g}" for one in each]
+    def check(before, after, n_moved):
+        scores = [
+            f"{measures(replace(named, tree=one), rows, truth)['figures'][0][1]:.4g}"
+            for one in (before, after)
+        ]
         predict = "predict_label" if kind == "classes" else "predict_value"
         first, second = (getattr(one, predict)(rows).ravel() for one in (before, after))
-        n_changed = (first != second).sum()
-        told = f" {scores[0]} before, {scores[1]} after; complexity {before.complexity} before, "
-        told += f"{after.complexity} after; of 300 rows {is_moved.sum()} change leaf, "
-        told += f"{n_changed} are predicted otherwise."
-        assert told in driver.find_element("id", "bench-status").text.replace("−", "-")
+        told = (
+            f" {scores[0]} before, {scores[1]} after; complexity {before.complexity} before, "
+            f"{after.complexity} after; of 300 rows {n_moved} change leaf, "
+            f"{(first != second).sum()} are predicted otherwise."
+        )
+        assert told in said(driver, "#bench-status")
         assert len(nodes(driver)) == len(after)
-        return n_changed
 
-    driver.find_element("id", "unfold").click()
+    click(driver, "#unfold")
     edit_split(driver, 4)
     texts, pruned = [all_texts(driver)], edited(model.tree, 4)
     press(driver, "ENTER")
-    leaves, inside = model.tree.apply(rows), range(5, 4 + model.tree.subtree_size[4])
-    n_changed = check(model.tree, pruned, np.isin(leaves, inside))
+    check(model.tree, pruned, model.tree.decision_path(rows)[:, 5:7].max(axis=1).sum())
     edit_split(driver, 8, keys.Keys.SHIFT)  # which was 12
     texts.append(all_texts(driver))
-    field = tab_to(driver, "bench-number")
-    wanted, scale = (
-        0.7 * float(field.get_attribute("max")),
-        model.members[0].by_influence(12)[0][0],
-    )
-    field.send_keys(
-        keys.Keys.CONTROL, "a", keys.Keys.NULL, repr(wanted), keys.Keys.ENTER
-    )
+    wanted = 0.7 * float(tab_to(driver, "bench-number").get_attribute("max"))
+    moved_to(driver, wanted)
+    scale = model.members[0].by_influence(12)[0][0]
     moved = edited(pruned, 8, wanted * scale)
-    n_changed += check(pruned, moved, moved.apply(rows) != pruned.apply(rows))
-    assert n_changed > 0
+    check(pruned, moved, (moved.apply(rows) != pruned.apply(rows)).sum())
     texts.append(all_texts(driver))
     tab_to(driver, "bench-copy", keys.Keys.SHIFT)
     press(driver, "ENTER")
-    assert "copied" in driver.find_element("id", "bench-status").text
-    first, second = driver.find_element("id", "bench-code").text.splitlines()[2:]
-    call = f"edited = edited.edit(X, y).set_threshold(8, {wanted!r})  # "
-    assert first == "edited = model.edit(X, y).prune(4)" and second.startswith(call)
-    for shift, key, at in (
-        ("", "z", 1),
-        ("", "z", 0),
-        (keys.Keys.SHIFT, "z", 1),
-        ("", "y", 2),
-        ("", "z", 1),
-        ("", "z", 0),
-    ):
-        driver.switch_to.active_element.send_keys(
-            keys.Keys.CONTROL, shift, key, keys.Keys.NULL
-        )
+    assert "copied" in said(driver, "#bench-status")
+    first, second = said(driver, "#bench-code").splitlines()[2:]
+    assert first == "edited = model.edit(X, y).prune(4)"
+    assert second.startswith(
+        f"edited = edited.edit(X, y).set_threshold(8, {wanted!r})  # "
+    )
+    back, again = (keys.Keys.CONTROL, "z"), (keys.Keys.CONTROL, keys.Keys.SHIFT, "z")
+    undone = [(back, 1), (back, 0), (again, 1), ((keys.Keys.CONTROL, "y"), 2)]
+    for held, at in [*undone, (back, 1), (back, 0)]:
+        driver.switch_to.active_element.send_keys(*held, keys.Keys.NULL)
         assert all_texts(driver) == texts[at]
-    field = tab_to(driver, "bench-number")
-    field.send_keys(keys.Keys.CONTROL, "a", keys.Keys.NULL, "1e9", keys.Keys.ENTER)
-    status = driver.find_element("id", "bench-status").text
+    moved_to(driver, 1e9)
+    status = said(driver, "#bench-status")
     assert re.search(r"no row of the page reaches \[\d+\]", status)
     assert len(nodes(driver)) == len(model.tree)
     for _ in range(5):  # of a slider are one edit
         tab_to(driver, "bench-range").send_keys(keys.Keys.ARROW_RIGHT)
-    assert len(driver.find_elements("css selector", "#bench-table tbody tr")) == 2
+    assert len(all_of(driver, "#bench-table tbody tr")) == 2
 
 
 @pytest.mark.parametrize("kind", ["soft", "lines"])
 def test_the_slider_draws_another_tree(open_page, kind):
-    model, _, _, page = make_page(kind)
+    _, _, page = make_page(kind)
     driver = open_page(page)
     driver.execute_script("evotreeReport.followRow(0)")
-    slider = driver.find_element("id", "front-slider")
+    (slider,) = all_of(driver, "#front-slider")
     assert int(slider.get_attribute("value")) == page.data["own"]
-    driver.execute_script("arguments[0].focus()", slider)
-    press(driver, "HOME")
-    assert len(nodes(driver)) == 1
-    for at in range(1, len(page.data["trees"])):
-        press(driver, "ARROW_RIGHT")
-        driver.find_element("id", "unfold").click()
+    for at, one in enumerate(page.data["trees"]):
         driver.execute_script("arguments[0].focus()", slider)
-        one = page.data["trees"][at]
+        press(driver, "ARROW_RIGHT" if at else "HOME")
+        click(driver, "#unfold")
         assert len(nodes(driver)) == len(one["nodes"])
-        assert (
-            f"complexity {one['complexity']}:"
-            in driver.find_element("id", "front-text").text
-        )
-        summary = driver.find_element("id", "summary").text
-        assert re.search(rf": {one['leaves']} lea.*, {one['terms']} term", summary)
-        leaf = driver.find_element("css selector", "#trace [data-leaf]").get_attribute(
-            "data-leaf"
-        )
+        assert f"complexity {one['complexity']}:" in said(driver, "#front-text")
+        sizes = rf": {one['leaves']} lea.*, {one['terms']} term"
+        assert re.search(sizes, said(driver, "#summary"))
         cells = "model.encode(data.rows.cells.map((column) => column[0]))"
         apply = f"return model.apply(data.trees[arguments[0]], {cells})"
-        script = f"const {{ data, model }} = evotreeReport; {apply}"
-        assert driver.execute_script(script, at) == int(leaf)
-        shown = driver.find_element("css selector", "#measures td").text.replace(
-            "−", "-"
+        leaf = driver.execute_script(
+            f"const {{ data, model }} = evotreeReport; {apply}", at
         )
-        assert float(shown) == pytest.approx(one["measures"]["figures"][0][1], rel=1e-3)
-    driver.find_element("id", "front-own").click()
+        (told,) = all_of(driver, "#trace [data-leaf]")
+        assert int(told.get_attribute("data-leaf")) == leaf
+        shown = float(all_of(driver, "#measures td")[0].text.replace("−", "-"))
+        assert shown == pytest.approx(one["measures"]["figures"][0][1], rel=1e-3)
+    click(driver, "#front-own")
     assert int(slider.get_attribute("value")) == page.data["own"]
 
 
@@ -360,13 +347,8 @@ def bent_page():
     return report(model, X[1::2], y[1::2])
 
 
-def forest_page():
-    model, frame = make_forest("classes"), table()
-    return report_of_model(model, frame.assign(**{model.target: model.predict(frame)}))
-
-
 PAGES = {
-    "soft": lambda: make_page("soft")[3],
+    "soft": lambda: make_page("soft")[2],
     "bends": bent_page,
     "forest": forest_page,
 }
@@ -418,10 +400,10 @@ def test_a_narrow_page_cuts_nothing(open_page, screen, kind):
     box = driver.find_element("id", "tree-box").rect
     for node in nodes(driver):
         card = node.find_element("css selector", ".card").rect
-        assert card["x"] >= box["x"]
-        assert card["x"] + card["width"] <= box["x"] + box["width"]
-        for text in node.find_elements("tag name", "text"):
-            assert text.rect["x"] + text.rect["width"] <= card["x"] + card["width"]
+        texts = [text.rect for text in node.find_elements("tag name", "text")]
+        for inner, outer in ((card, box), *((text, card) for text in texts)):
+            assert inner["x"] >= outer["x"]
+            assert inner["x"] + inner["width"] <= outer["x"] + outer["width"]
     last = nodes(driver)[-1].rect
     assert last["y"] + last["height"] <= box["y"] + box["height"]
 
@@ -434,24 +416,21 @@ def test_paper_has_the_whole_tree_and_cuts_nothing(open_page, screen, kind):
     n_shown = len(nodes(driver))
     screen(690, media="print")
     driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    cards = driver.find_elements("css selector", "#tree-paper svg")
+    cards = all_of(driver, "#tree-paper svg")
     own = page.data["trees"][page.data["own"]]["nodes"]
     assert len(cards) == len(own) >= n_shown
     for card, node in zip(cards, own, strict=True):
-        drawn = " ".join(
-            one.get_attribute("textContent")
-            for one in card.find_elements("css selector", ".node text")
-        )
+        texts = card.find_elements("css selector", ".node text")
+        drawn = "".join(one.get_attribute("textContent") for one in texts)
         assert "more" not in drawn
         for j in node.get("f", ()):
-            name = page.data["operands"][j]
-            negation = page.data["negations"][j] or name
-            squeezed = re.sub(r"\s", "", drawn)
-            assert any(re.sub(r"\s", "", one) in squeezed for one in (name, negation))
+            names = {page.data["operands"][j], page.data["negations"][j]} - {None}
+            squeezed = [re.sub(r"\s", "", name) for name in names]
+            assert any(name in re.sub(r"\s", "", drawn) for name in squeezed)
     over = """return [...document.querySelectorAll('body *')].filter((one) =>
         !one.closest('svg, pre, .unseen') && one.getBoundingClientRect().right > 691
         ).map((one) => `${one.tagName} ${one.id} ${one.className}`)"""
     assert driver.execute_script(over) == []
     driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
-    assert driver.find_elements("css selector", "#tree-paper svg") == []
+    assert all_of(driver, "#tree-paper svg") == []
     assert len(nodes(driver)) == n_shown

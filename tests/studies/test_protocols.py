@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
-from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.experiments.protocols import Task
 from experiments import load_study
 from experiments.studies import tao
+from experiments.suites import OFFICIAL
 
 
 def write_numbers(folder, name, n_rows=60, target=None):
@@ -31,7 +32,7 @@ def numbers_of(study, dataset, folder, seed=0, fold=OFFICIAL, stratified=True):
 def test_tao_draws_letter_anew_for_each_fit(tmp_path, monkeypatch):
     monkeypatch.setattr(tao, "LETTER_TRAIN", 30)
     rows = {"letter": 45}
-    monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", rows)
+    monkeypatch.setattr("experiments.suites.OFFICIAL_TRAIN_ROWS", rows)
     y = write_numbers(tmp_path, "letter")
     drawn = [numbers_of("tao", "letter", tmp_path, seed) for seed in (0, 1)]
     for train, test in drawn:

@@ -1,63 +1,40 @@
-"""C4.5 and CO2 against naive twins."""
+"""C4.5 against its program, and CO2 against its formulas."""
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+from sklearn.datasets import load_iris
 
 from evotree.experiments.experiment import tree_sizes
 from evotree.operators.splitters.base import Axis, scale_rows
-from evotree.rng import below
 from experiments.methods.c45 import C45, added_errors
 from experiments.methods.co2 import (
     CO2,
-    MOMENTUM,
     bound_gradient,
     grown_by_co2,
     lower_bound,
 )
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of
-from tests.studies import naive_c45, naive_co2
 
 
-def nested(node):
-    """Return a tree in the form of its twin."""
-    counts = node.counts.tolist()
-    if not node.children:
-        return [counts]
-    return [counts, node.feature, node.threshold, *map(nested, node.children)]
+def test_the_tree_of_c45_is_that_of_the_program_for_iris():
+    """The tree of Weka's J48, a copy of the program, with as many rows and errors."""
+    X, y = load_iris(return_X_y=True)
+    model = C45().fit(X, y)
 
+    def printed(node):
+        if not node.children:
+            return int(node.counts.sum()), int(node.counts.sum() - node.counts.max())
+        return node.feature, node.threshold, *map(printed, node.children)
 
-@settings(max_examples=60)
-@given(
-    seeds,
-    st.integers(4, 90),
-    st.integers(2, 3),
-    st.sampled_from((4, 8, 1000)),
-    st.sampled_from((0.01, 0.25, 0.9)),
-)
-# Random ones seldom have two branches of one size, or one that is raised for no more than the
-# errors that are tolerated.
-@example(seed=506, n=49, n_classes=3, grid=8, confidence=0.9)
-@example(seed=639, n=36, n_classes=3, grid=8, confidence=0.25)
-def test_the_tree_of_c45_is_that_of_its_twin(seed, n, n_classes, grid, confidence):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, grid, (n, 3)) / 4.0
-    y = (X[:, 0] > grid / 8).astype(int) + (X[:, 1] > grid / 6) * (n_classes - 2)
-    y = np.where(rng.random(n) < 0.2, rng.integers(0, n_classes, n), y)
-    y[:n_classes] = np.arange(n_classes)
-    model = C45(confidence).fit(X, y)
-    expected = naive_c45.c45(X, y, n_classes, confidence)
-    assert nested(model.root_) == expected
-    n_leaves = len(naive_c45.leaves(expected))
-    assert tree_sizes(model)["complexity"] == 2 * n_leaves - 1
-    rows = rng.integers(0, grid, (40, 3)) / 4.0
-    shares = [naive_c45.shares_of(expected, row) for row in rows.tolist()]
-    np.testing.assert_allclose(model.predict_proba(rows), shares)
-    assert (
-        np.max(shares, axis=1) == np.choose(model.predict(rows), np.transpose(shares))
-    ).all()
+    narrow = 2, 4.9, (48, 1), (3, 1.5, (3, 0), (3, 1))
+    assert printed(model.root_) == (3, 0.6, (50, 0), (3, 1.7, narrow, (46, 1)))
+    assert tree_sizes(model)["complexity"] == 9
+    np.testing.assert_allclose(model.predict_proba(X[-1:]), [[0.0, 1 / 46, 45 / 46]])
+    assert model.score(X, y) == 1.0 - 3 / 150
 
 
 def test_errors_to_expect_of_the_book():
@@ -89,53 +66,57 @@ def stumps(draw):
     return scaled, theta, size * rng.standard_normal((2, scaled.totals.size))
 
 
-def bound_of(scaled, theta, leaves, batch):
+def log_loss(leaf, k):
+    """Return the log loss of class k under the softmax of a leaf."""
+    return float(np.logaddexp.reduce(leaf) - leaf[k])
+
+
+def upper_bound(theta, leaves, rows, codes, shares):
+    """Return the mean of the bound of CO2, row by row, and that of the loss below it."""
+    bounds, losses = [], []
+    for x, k in zip(rows, codes, strict=True):
+        s = float(x @ theta)
+        each = [log_loss(leaf, k) for leaf in leaves]
+        bounds.append(max(each[0] - s, each[1] + s) - abs(s))
+        losses.append(each[int(s > 0.0)])
+    return np.average(bounds, weights=shares), np.average(losses, weights=shares)
+
+
+@settings(max_examples=50)
+@given(stumps(), st.data())
+def test_bound_and_gradient_of_co2_are_those_of_its_formula(case, data):
+    scaled, theta, leaves = case
+    places = st.lists(st.integers(0, len(scaled.rows) - 1), min_size=1)
+    batch = np.array(data.draw(places))
     grad, leaf_grad = np.empty_like(theta), np.empty_like(leaves)
     rows = scaled.rows, scaled.codes, scaled.shares
     value = bound_gradient(
         *rows, batch.astype(np.int32), theta, leaves, grad, leaf_grad
     )
-    return value, grad, leaf_grad
+    arrays = [part[batch] for part in rows]
+    bound, loss = upper_bound(theta, leaves, *arrays)
+    assert value == pytest.approx(bound) and value >= loss - 1e-9
 
+    def bound_at(point):
+        moved = point[: len(theta)], point[len(theta) :].reshape(leaves.shape)
+        return upper_bound(*moved, *arrays)[0]
 
-@settings(max_examples=50)
-@given(stumps(), st.data())
-def test_bound_and_gradient_of_co2_are_those_of_its_twin(case, data):
-    scaled, theta, leaves = case
-    places = st.lists(st.integers(0, len(scaled.rows) - 1), min_size=1)
-    batch = np.array(data.draw(places))
-    value, grad, leaf_grad = bound_of(scaled, theta, leaves, batch)
-    arrays = (scaled.rows[batch], scaled.codes[batch], scaled.shares[batch])
-    assert value == pytest.approx(naive_co2.upper_bound(theta, leaves, *arrays))
-    assert value >= naive_co2.stump_loss(theta, leaves, *arrays) - 1e-9
-    expected, expected_leaves = naive_co2.bound_gradient(theta, leaves, *arrays)
-    np.testing.assert_allclose(grad, expected, atol=1e-9)
-    np.testing.assert_allclose(leaf_grad, expected_leaves, atol=1e-9)
+    expected = approx_fprime(np.concatenate([theta, leaves.ravel()]), bound_at, 1e-7)
+    slope = np.concatenate([grad, leaf_grad.ravel()])
+    np.testing.assert_allclose(slope, expected, atol=1e-4)
 
 
 @settings(max_examples=15)
 @given(stumps(), seeds, st.integers(1, 40), st.sampled_from((0.5, 4.0)))
-def test_the_descent_of_co2_is_that_of_its_twin(case, seed, batch_size, nu):
+def test_the_descent_of_co2_lowers_the_bound_within_its_ball(
+    case, seed, batch_size, nu
+):
     scaled, theta, leaves = case
-    n = len(scaled.rows)
-    size = min(batch_size, n)
-    n_batches = -(-n // size)
-    random, order, batches = stream_of(seed), np.arange(n), []
-    for step in range(max(2 * n_batches, 100)):
-        k = step % n_batches
-        if k == 0:
-            for i in range(n - 1, 0, -1):
-                j = below(random, i + 1)
-                order[i], order[j] = order[j], order[i]
-        batches.append(order[k * size : (k + 1) * size].copy())
-    arrays = (scaled.rows, scaled.codes, scaled.shares)
-    # A row of two equal bounds would follow rounding: few steps stay comparable.
-    expected, expected_leaves = naive_co2.descend_bound(
-        theta, leaves, *arrays, batches, nu, 0.01, MOMENTUM
-    )
-    lower_bound(scaled, theta, leaves, nu, 0.01, batch_size, 2, stream_of(seed))
-    np.testing.assert_allclose(theta, expected, atol=1e-6)
-    np.testing.assert_allclose(leaves, expected_leaves, atol=1e-6)
+    rows = scaled.rows, scaled.codes, scaled.shares
+    theta *= min(1.0, np.sqrt(nu / (theta @ theta)))
+    before, _ = upper_bound(theta, leaves, *rows)
+    lower_bound(scaled, theta, leaves, nu, 1e-4, batch_size, 2, stream_of(seed))
+    assert upper_bound(theta, leaves, *rows)[0] <= before + 1e-3
     assert theta @ theta <= nu * (1.0 + 1e-12)
 
 

@@ -12,7 +12,6 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.experiments.problems import PROBLEMS
 from experiments import agreement, load_study, tables
 from experiments.agreement import AS_PUBLISHED, BETTER, WORSE, judge
 from experiments.probabilities import (
@@ -21,6 +20,7 @@ from experiments.probabilities import (
     clipped_log_loss,
     probabilities,
 )
+from experiments.problems import PROBLEMS
 from experiments.study import TEXTS
 
 

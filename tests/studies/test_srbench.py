@@ -13,8 +13,9 @@ from sklearn.datasets import make_friedman1
 from sklearn.model_selection import train_test_split
 
 from evotree import EvoTreeRegressor
-from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.experiments.protocols import Task
 from experiments.studies import srbench
+from experiments.suites import OFFICIAL
 from tests.quick_models import brief
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

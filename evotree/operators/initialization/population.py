@@ -566,9 +566,8 @@ def init_from_tree(
     max_features: int | None = None,
 ) -> Individual:
     """Make one individual of a tree that was found elsewhere, and prune it."""
-    # The training rows reach the leaves that they reach in the tree given, also where that is one
-    # of scikit-learn's, which compares rows rounded to single precision. The leaves predict what
-    # the training rows that reach them say, whatever they predicted before.
+    # The leaves predict what the training rows that reach them say, whatever they predicted before.
+    # Trees of scikit-learn compare rows rounded to single precision, this one does not.
     weights, thresholds, subtree_size = splits_for(tree, dataset)
     width = int(np.count_nonzero(weights, axis=1).max())
     if max_features is not None and width > max_features:
@@ -651,26 +650,8 @@ def _prefix_arrays(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     is_split = (left >= 0) & np.isfinite(tree.threshold)
     weights = np.zeros((tree.node_count, tree.n_features))
     weights[is_split, tree.feature[is_split]] = 1.0
-    thresholds = np.where(is_split, _double_threshold(tree.threshold), 0.0)
+    thresholds = np.where(is_split, tree.threshold, 0.0)
     return weights[order], thresholds[order], subtree_sizes((left[order] >= 0).tolist())
-
-
-def _double_threshold(threshold: np.ndarray) -> np.ndarray:
-    """Return thresholds that part numbers as given ones part them rounded to single precision."""
-    # A number x is rounded to a single-precision number that is at most t just where it is below
-    # the middle of the largest of these up to t and the next one, or is that middle and rounded
-    # down: to the one whose last bit is 0 (IEEE 754, round to nearest, ties to even).
-    with np.errstate(over="ignore", invalid="ignore"):
-        below = threshold.astype(np.float32)
-        below = np.where(
-            below > threshold, np.nextafter(below, np.float32(-np.inf)), below
-        )
-        above = np.nextafter(below, np.float32(np.inf))
-        middle = 0.5 * (below.astype(np.float64) + above)
-        middle = np.where(
-            middle.astype(np.float32) > below, np.nextafter(middle, -np.inf), middle
-        )
-    return np.where(np.isfinite(middle), middle, threshold)
 
 
 # ---- the population ------------------------------------------------------------------------------

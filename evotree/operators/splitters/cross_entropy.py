@@ -33,7 +33,7 @@ import numpy as np
 from scipy.special import ive
 
 from evotree._jit import dot_kernel, inner_kernel, kernel
-from evotree.configuration import Configuration, Interval, StrOptions
+from evotree.configuration import Configuration, Interval
 from evotree.fitness.node import (
     ABSOLUTE_ERROR,
     Criterion,
@@ -50,7 +50,7 @@ from evotree.operators.splitters.base import (
     search_features,
 )
 from evotree.parallel import one_blas_thread
-from evotree.rng import as_generator, below
+from evotree.rng import as_generator
 
 MAX_LENGTH = 1.0 - 1e-10
 """The mean resultant length counts as at most this, so that the concentration stays finite."""
@@ -144,10 +144,6 @@ def fit_directions(directions: np.ndarray) -> tuple[np.ndarray, float]:
     return resultant / (length or 1.0), concentration(length / n, p)
 
 
-NORMALIZATIONS = ("robust", "minmax", "standard")
-"""Names of the ways to normalize the features of a node."""
-
-
 # A column whose range is this small beside its values counts as constant.
 _ROUNDING = 1e-12
 # An interquartile range this small beside the deviation tells of ties, not of scale.
@@ -178,27 +174,23 @@ class Frame(NamedTuple):
     scale: np.ndarray
 
 
-def column_frame(
-    X: np.ndarray, weight: np.ndarray, kind: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the locations and the scales of columns; a constant column has scale 0."""
+def column_frame(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the medians and the interquartile ranges of columns; 0 for a constant column.
+
+    Where the range tells of ties alone it is the standard deviation.
+    """
     low, high, total = X.min(axis=0), X.max(axis=0), weight.sum()
     width = high - low
-    location = weight @ X / total
-    deviation = np.sqrt(weight @ (X - location) ** 2 / total)
+    deviation = np.sqrt(weight @ (X - weight @ X / total) ** 2 / total)
     deviation = np.where(deviation > 0.0, deviation, width)
-    scale = deviation if kind == "standard" else width
-    if kind == "robust":
-        # Quartiles are the lowest values with at least their share of the weight up to them.
-        order = np.argsort(X, axis=0, kind="stable")
-        passed = np.cumsum(weight[order], axis=0)
-        passed[-1] = np.inf
-        places = [
-            (passed >= share * total).argmax(axis=0) for share in (0.25, 0.5, 0.75)
-        ]
-        values = np.take_along_axis(X, order, axis=0)
-        first, location, third = np.take_along_axis(values, np.array(places), axis=0)
-        scale = np.where(third - first <= _TIES * deviation, deviation, third - first)
+    # Quartiles are the lowest values with at least their share of the weight up to them.
+    order = np.argsort(X, axis=0, kind="stable")
+    passed = np.cumsum(weight[order], axis=0)
+    passed[-1] = np.inf
+    places = [(passed >= share * total).argmax(axis=0) for share in (0.25, 0.5, 0.75)]
+    values = np.take_along_axis(X, order, axis=0)
+    first, location, third = np.take_along_axis(values, np.array(places), axis=0)
+    scale = np.where(third - first <= _TIES * deviation, deviation, third - first)
     is_constant = width <= np.maximum(
         1e-100, _ROUNDING * np.maximum(abs(low), abs(high))
     )
@@ -332,37 +324,13 @@ _NOT_IMPURITIES = (Criterion.TWOING, Criterion.GAIN_RATIO)
 _FINALISTS = 5
 
 
-@kernel
-def draw_positions(stream, n, n_drawn):
-    """Draw positions below n without replacement (Fisher and Yates); they ascend."""
-    position = np.arange(n)
-    for i in range(n_drawn):
-        j = i + below(stream, n - i)
-        position[i], position[j] = position[j], position[i]
-    return np.sort(position[:n_drawn])
-
-
-class SamplingStep(NamedTuple):
-    """One iteration of the search: what was drawn, from which distribution, and what was kept."""
-
-    # (p,): mean direction that was drawn around; all 0 while there is none.
-    mu: np.ndarray
-    kappa: float  # concentration; 0 is the uniform distribution
-    # (n_samples, p), of length 1: normalized weights, and the intercept.
-    directions: np.ndarray
-    # (n_samples,); infinity where a candidate does not part the rows.
-    scores: np.ndarray
-    # (n_samples,) bool: those to which the next distribution is fitted.
-    is_elite: np.ndarray
-
-
 @dataclass(frozen=True, repr=False)
 class CrossEntropy(Configuration):
     """The best of the hyperplanes drawn while a distribution closes in on the good ones.
 
-    The features are normalized within the node; constant ones have weight 0, and so have those that
-    depend linearly on the ones and on features with a better axis-parallel split. A single feature
-    is split exactly.
+    The features are normalized within the node, by their medians and interquartile ranges; constant
+    ones have weight 0, and so have those that depend linearly on the ones and on features with a
+    better axis-parallel split. A single feature is split exactly.
 
     Parameters
     ----------
@@ -374,14 +342,9 @@ class CrossEntropy(Configuration):
     patience : int, at least 1, default=3
         The search stops when the level, the worst score of the elite, has not fallen below its
         lowest value before for K = `patience` iterations in a row.
-    n_samples : int, at least 1, or None
-        Number N of candidates of an iteration; None means ``max(100, ceil(2 d log2 n))`` for n rows
-        and d features searched, but at most `max_samples`.
     max_samples : int, at least 1, or None, default=500
-        Bound of that number; None means none, as the paper has it.
-    normalization : {"robust", "minmax", "standard"}, default="robust"
-        Location and scale of a feature: median and interquartile range, mean and range, or mean and
-        standard deviation.
+        Most candidates of an iteration, of which there are ``max(100, ceil(2 d log2 n))`` for n
+        rows and d features searched; None means no bound, as the paper has it.
     max_rows : int, at least 2, or None, default=2000
         In larger nodes the search runs on so many rows drawn at random, or on twice as many as
         there are features if that is more, and the last incumbents are scored on all rows. None
@@ -396,13 +359,9 @@ class CrossEntropy(Configuration):
     smoothing: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.2
     elite_share: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.1
     patience: Annotated[int, Interval(Integral, 1, None, closed="left")] = 3
-    n_samples: Annotated[
-        int | None, Interval(Integral, 1, None, closed="left"), None
-    ] = None
     max_samples: Annotated[
         int | None, Interval(Integral, 1, None, closed="left"), None
     ] = 500
-    normalization: Annotated[str, StrOptions(set(NORMALIZATIONS))] = "robust"
     max_rows: Annotated[
         int | None, Interval(Integral, 2, None, closed="left"), None
     ] = 2000
@@ -411,17 +370,17 @@ class CrossEntropy(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
-        Z, rows, frame = normalize(self._draw_part(node, stream), self.normalization)
+        Z, rows, frame = normalize(self._draw_part(node, stream))
         if frame.features.shape[0] < 2:
             return Axis()(node, stream)
         lowest, incumbents = np.inf, []  # each with a lower score than the one before
         # The threads of a BLAS would wait for other processes that hold the cores.
         with one_blas_thread():
-            for step in self._iterate(Z, rows, stream):
-                at = step.scores.argmin()
-                if step.scores[at] < lowest:
-                    lowest = step.scores[at]
-                    incumbents.append(step.directions[at].copy())
+            for directions, scores in self._iterate(Z, rows, stream):
+                at = scores.argmin()
+                if scores[at] < lowest:
+                    lowest = scores[at]
+                    incumbents.append(directions[at].copy())
         finalists = [
             scored_split(node, *denormalize(direction, frame, node.X.shape[1]))
             for direction in reversed(incumbents[-_FINALISTS:])
@@ -434,21 +393,13 @@ class CrossEntropy(Configuration):
             return Axis()(node, stream)
         return best
 
-    def trace(self, node: Node, stream: np.ndarray) -> list[SamplingStep]:
-        """Return the iterations of the search that a call with the same stream would do.
-
-        There are none where a single feature is left, which is split exactly.
-        """
-        Z, rows, _ = normalize(self._draw_part(node, stream), self.normalization)
-        return [] if Z.shape[0] < 3 else list(self._iterate(Z, rows, stream))
-
     def _draw_part(self, node: Node, stream: np.ndarray) -> Node:
         """Return a node of some of the rows, or the node itself if it is small."""
         n, d = node.X.shape
         n_drawn = n if self.max_rows is None else max(self.max_rows, 2 * d)
         if n <= n_drawn:
             return node
-        drawn = draw_positions(stream, n, n_drawn)
+        drawn = np.sort(as_generator(stream).permutation(n)[:n_drawn])
         return node._replace(
             X=node.X[drawn],
             y=node.y[drawn],
@@ -458,11 +409,11 @@ class CrossEntropy(Configuration):
 
     def _iterate(
         self, Z: np.ndarray, rows: SortedRows, stream: np.ndarray
-    ) -> Iterator[SamplingStep]:
-        """Yield each iteration."""
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the directions that each iteration draws, and their scores."""
         p, n = Z.shape
-        by_size = max(100, math.ceil(2 * (p - 1) * math.log2(n)))
-        n_samples = self.n_samples or min(by_size, self.max_samples or by_size)
+        n_samples = max(100, math.ceil(2 * (p - 1) * math.log2(n)))
+        n_samples = min(n_samples, self.max_samples or n_samples)
         n_elite = math.ceil(self.elite_share * n_samples)
         generator = as_generator(stream)
         mu, kappa = np.zeros(p), 0.0
@@ -476,7 +427,7 @@ class CrossEntropy(Configuration):
             level = np.partition(scores, n_elite - 1)[n_elite - 1]
             # Candidates that part no rows are never elite.
             is_elite = scores <= min(level, np.finfo(np.float64).max)
-            yield SamplingStep(mu, kappa, directions, scores, is_elite)
+            yield directions, scores
             if scores.min() <= 0.0 and is_impurity:
                 break
             stale = 0 if level < lowest_level else stale + 1
@@ -508,10 +459,10 @@ def denormalize(
     return weights, float(searched @ frame.location - direction[-1]) / length
 
 
-def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, Frame]:
+def normalize(node: Node) -> tuple[np.ndarray, SortedRows, Frame]:
     """Return the normalized, sorted rows of a node over the features to be searched."""
     n, d = node.X.shape
-    location, scale = column_frame(node.X, node.sample_weight, normalization)
+    location, scale = column_frame(node.X, node.sample_weight)
     features = np.flatnonzero(scale)
     frame = Frame(features, location[features], scale[features])
     rows, order = rows_by_class(node)

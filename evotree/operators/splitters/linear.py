@@ -50,7 +50,6 @@ from evotree.fitness.node import (
 from evotree.operators.splitters.base import (
     Axis,
     Split,
-    best_split_along,
     better_split,
     inner,
 )
@@ -401,24 +400,6 @@ def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
     return value, max_iter
 
 
-def fit_linear(
-    X: np.ndarray,
-    signs: np.ndarray,
-    costs: np.ndarray,
-    theta: np.ndarray,
-    *,
-    loss: str,
-    penalty: str,
-    max_iter: int,
-    tol: float,
-) -> tuple[float, int]:
-    """Fit a classifier over its start, ``theta (d + 1,)``, the constant last (see `newton_fit`)."""
-    columns = np.vstack([signs * X.T, signs]) if penalty == "l1" else None
-    return newton_fit(
-        X, signs, costs, LOSSES.index(loss), columns, max_iter, tol, theta
-    )
-
-
 @kernel
 def decision_size(X, weights, threshold):
     """Return the root mean square of the decision function of a hyperplane."""
@@ -437,11 +418,8 @@ def start_at(X: np.ndarray, weights: np.ndarray, threshold: float) -> np.ndarray
     return theta
 
 
-GROUPS = ("one_vs_one", "one_vs_rest", "random", "all")
+GROUPS = ("one_vs_one", "one_vs_rest", "random")
 """Names of the ways to form two groups of classes."""
-
-THRESHOLDS = ("classifier", "best")
-"""Names of the ways to set thresholds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -461,13 +439,11 @@ class Linear(Configuration):
         Penalty of the weights; "l1" makes many of them 0.
     C : float above 0, default=1.0
         Cost of the loss of a row of weight 1.
-    groups : {"one_vs_one", "one_vs_rest", "random", "all"}, default="one_vs_one"
+    groups : {"one_vs_one", "one_vs_rest", "random"}, default="one_vs_one"
         Which groups of classes are told apart: each class from each other one, each class from the
-        others together, random halves of the classes, or all three in turn.
+        others together, or random halves of the classes.
     n_groups : int, at least 1, default=10
         Number of random halves.
-    threshold : {"classifier", "best"}, default="classifier"
-        Whether the threshold is the classifier's own or that of the best score for its weights.
     fallback : bool, default=False
         Whether to take the best split on one feature where no classifier parts the rows; without it
         such a node has no split, as in STree.
@@ -482,7 +458,6 @@ class Linear(Configuration):
     C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
     groups: Annotated[str, StrOptions(set(GROUPS))] = "one_vs_one"
     n_groups: Annotated[int, Interval(Integral, 1, None, closed="left")] = 10
-    threshold: Annotated[str, StrOptions(set(THRESHOLDS))] = "classifier"
     fallback: Annotated[bool, "boolean"] = False
     max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
     tol: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1e-4
@@ -500,30 +475,29 @@ class Linear(Configuration):
         """Fit a classifier that sends class 1 of two classes right, starting from a hyperplane."""
         # The split is not scored, and ``weights @ x - threshold`` is the decision function.
         theta = start_at(node.X, weights, threshold)
-        self._fit(node.X, 2.0 * node.y - 1.0, node.sample_weight, theta)
+        self.fit(node.X, 2.0 * node.y - 1.0, node.sample_weight, theta)
         if not np.isfinite(theta).all():
             return None
         return Split(theta[:-1].copy(), -float(theta[-1]), np.nan)
 
-    def _fit(
+    def fit(
         self,
         X: np.ndarray,
         signs: np.ndarray,
         sample_weight: np.ndarray,
         theta: np.ndarray,
-    ) -> None:
-        """Fit a classifier of two groups of rows; `theta` holds the start, then the result."""
-        # Kernels hand it rows that can be written; it is compiled for these alone.
-        X = X if X.flags.writeable else X.copy()
-        fit_linear(
-            X,
+    ) -> tuple[float, int]:
+        """Fit a classifier of two groups of rows over its start, ``theta (d + 1,)``."""
+        return newton_fit(
+            # Kernels hand it rows that can be written; it is compiled for these alone.
+            X if X.flags.writeable else X.copy(),
             signs,
             self.C * sample_weight,
+            LOSSES.index(self.loss),
+            np.vstack([signs * X.T, signs]) if self.penalty == "l1" else None,
+            self.max_iter,
+            self.tol,
             theta,
-            loss=self.loss,
-            penalty=self.penalty,
-            max_iter=self.max_iter,
-            tol=self.tol,
         )
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
@@ -539,15 +513,11 @@ class Linear(Configuration):
             theta = np.zeros(node.X.shape[1] + 1)
             # Where no class is left out, a copy of the rows would be twice the memory.
             X = node.X if len(rows) == len(node.X) else node.X[rows]
-            self._fit(X, signs[rows], node.sample_weight[rows], theta)
+            self.fit(X, signs[rows], node.sample_weight[rows], theta)
             length = np.linalg.norm(theta[:-1])
-            if not 0.0 < length < np.inf:
-                continue
-            weights, threshold = theta[:-1] / length, -float(theta[-1] / length)
-            if self.threshold == "best":
-                along = best_split_along(node, weights)
-                threshold = threshold if along is None else along.threshold
-            best = better_split(best, node, (weights, threshold))
+            if 0.0 < length < np.inf:
+                plane = theta[:-1] / length, -float(theta[-1] / length)
+                best = better_split(best, node, plane)
         return best
 
     def _sides(
@@ -555,23 +525,18 @@ class Linear(Configuration):
     ) -> Iterator[np.ndarray]:
         """Yield the sides of the classes, 1, -1 or 0 for none, of each two groups to tell apart."""
         # One by one: all of them at once would take memory that grows with the cube of the classes.
-        present = np.flatnonzero(np.bincount(codes, minlength=n_classes))
-        ways = GROUPS[:3] if self.groups == "all" else (self.groups,)
-        if "one_vs_one" in ways or present.size <= 2:
+        present, every = np.unique(codes), np.arange(n_classes)
+        if self.groups == "one_vs_one" or present.size <= 2:
             for first, second in combinations(present, 2):
-                sides = np.zeros(n_classes, dtype=np.int8)
-                sides[first], sides[second] = 1, -1
-                yield sides
-        if "one_vs_rest" in ways and present.size > 2:
+                yield 1 * (every == first) - 1 * (every == second)
+        elif self.groups == "one_vs_rest":
             for code in present:
-                sides = np.full(n_classes, -1, dtype=np.int8)
-                sides[code] = 1
-                yield sides
-        if "random" in ways and present.size > 2:
+                yield np.where(every == code, 1, -1)
+        else:
             generator = as_generator(stream)
             for _ in range(self.n_groups):
-                sides = np.zeros(n_classes, dtype=np.int8)
-                while abs(sides.sum(dtype=np.int64)) == present.size or not sides.any():
+                sides = np.zeros(n_classes, dtype=np.int64)
+                while abs(sides.sum()) == present.size or not sides.any():
                     sides[present] = 2 * generator.integers(0, 2, present.size) - 1
                 yield sides
 

@@ -6,7 +6,6 @@ between them, in which the threshold may stand. The coefficients of a linear mod
 rounded by what that changes in the predictions of the leaf's rows.
 """
 
-from collections.abc import Iterator
 from decimal import (
     ROUND_CEILING,
     ROUND_DOWN,
@@ -16,14 +15,13 @@ from decimal import (
     Decimal,
 )
 from functools import cached_property
-from hashlib import blake2b
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree._jit import kernel
 from evotree.leaf_models import LARGEST_SCORE, LeafModels
+from evotree.operators.structure.splice import part_rows
 from evotree.tree import ObliqueTree
 
 AUTO = "auto"
@@ -45,7 +43,6 @@ _MODEL_CHANGE = 0.001
 _LARGEST_UNIT = 1e100
 _EPSILON = float(np.finfo(np.float64).eps)
 _N_NEAREST = 1024  # rows on each side that are looked at first
-_BLOCK = 1024  # rows that are projected together
 
 
 def round_tree(
@@ -142,7 +139,7 @@ def round_models(
 
 
 class Rounder:
-    """Rounds the splits of trees over the same rows; parts that several share are rounded once."""
+    """Rounds the splits of trees over the same rows."""
 
     def __init__(
         self,
@@ -164,7 +161,6 @@ class Rounder:
         self._largest = np.maximum(  # magnitudes of the features
             self.X.max(axis=0, initial=0.0), -self.X.min(axis=0, initial=0.0)
         )
-        self._known: dict[tuple[float, int, int, bytes], _Split | None] = {}
 
     @cached_property
     def _spread(self) -> np.ndarray:
@@ -187,40 +183,24 @@ class Rounder:
         for k in np.flatnonzero(~tree.is_leaf).tolist():
             rows = reached.pop(k)
             is_left = leaves[rows] < tree.right(k)
+            left, right = rows[is_left], rows[~is_left]
             split = _in_unit_of_strongest(
                 weights[k], float(thresholds[k]), spread, self._largest
             )
             if split is not None:
                 if isinstance(precision, str):
-                    split = self._shortest(split, rows[is_left], rows[~is_left])
+                    split = _shortest(split, X, left, right)
                 else:
                     split = _split_of_digits(
                         split, X, rows, self.weight, int(precision)
                     )
             if split is not None:
-                weights[k, :] = 0.0
-                weights[k, split.features], thresholds[k] = (
-                    split.weights,
-                    split.threshold,
-                )
+                weights[k] = split.dense(X.shape[1])
+                thresholds[k] = split.threshold
             if not isinstance(precision, str):
-                is_left = _goes_left(X, rows, weights[k], float(thresholds[k]))
-            reached[tree.left(k)], reached[tree.right(k)] = (
-                rows[is_left],
-                rows[~is_left],
-            )
+                left, right = _sides(X, rows, weights[k], float(thresholds[k]))
+            reached |= {tree.left(k): left, tree.right(k): right}
         return tree.replaced(weights=weights, thresholds=thresholds, spread=spread)
-
-    def _shortest(
-        self, split: "_Split", left: np.ndarray, right: np.ndarray
-    ) -> "_Split | None":
-        """Return the short form of a split that parts these rows, found now or before."""
-        parts = split.features, split.weights, split.spread, left, right
-        digest = blake2b(b"".join(part.tobytes() for part in parts), digest_size=16)
-        key = split.threshold, split.features.size, left.size, digest.digest()
-        if key not in self._known:
-            self._known[key] = _shortest(split, self.X, left, right)
-        return self._known[key]
 
 
 class _Split(NamedTuple):
@@ -231,6 +211,17 @@ class _Split(NamedTuple):
     threshold: float
     spread: np.ndarray
     largest: np.ndarray  # magnitudes of the features
+
+    def dense(self, n_features: int) -> np.ndarray:
+        """Return the weights of all features."""
+        weights = np.zeros(n_features)
+        weights[self.features] = self.weights
+        return weights
+
+    def projections(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the projections of some rows, whose terms are added up one after the other."""
+        terms = zip(self.features, self.weights, strict=True)
+        return sum(weight * X[rows, feature] for feature, weight in terms)
 
 
 def _in_unit_of_strongest(
@@ -270,11 +261,6 @@ def _rounded_weights(split: _Split, digits: int) -> np.ndarray:
     return np.array(rounded)
 
 
-def _row_blocks(n_rows: int) -> Iterator[slice]:
-    """Return blocks of rows: a copy of all rows of a node takes memory."""
-    return (slice(first, first + _BLOCK) for first in range(0, n_rows, _BLOCK))
-
-
 # ---- a given number of digits --------------------------------------------------------------------
 
 
@@ -284,35 +270,25 @@ def _split_of_digits(
     """Return a split of so many digits, or more, that parts the rows; None if there is none."""
     if rows.size == 0:
         return None
-    mean = sum(weight[rows[block]] @ X[rows[block]] for block in _row_blocks(rows.size))
-    mean = mean[split.features] / weight[rows].sum()
+    mean = [np.average(X[rows, j], weights=weight[rows]) for j in split.features]
     for enough in range(digits, MOST_DIGITS + 1):
         weights = _rounded_weights(split, enough)
         threshold = split.threshold + float((weights - split.weights) @ mean)
         threshold = _with_digits(threshold, enough)
-        dense = np.zeros(X.shape[1])
-        dense[split.features] = weights
-        if 0 < np.count_nonzero(_goes_left(X, rows, dense, threshold)) < rows.size:
-            return split._replace(weights=weights, threshold=threshold)
+        rounded = split._replace(weights=weights, threshold=threshold)
+        left, right = _sides(X, rows, rounded.dense(X.shape[1]), threshold)
+        if left.size and right.size:
+            return rounded
     return None
 
 
-def _goes_left(
+def _sides(
     X: np.ndarray, rows: np.ndarray, weights: np.ndarray, threshold: float
-) -> np.ndarray:
-    """Return which rows a split sends to the left, by the arithmetic that routes."""
-    nodes = np.zeros((3, weights.size))
-    nodes[0] = weights
-    stump = ObliqueTree(
-        weights=nodes,
-        thresholds=np.array([threshold, 0.0, 0.0]),
-        subtree_size=np.array([3, 1, 1], dtype=np.int32),
-        values=np.zeros((3, 1)),
-    )
-    is_left = np.empty(rows.size, dtype=bool)
-    for block in _row_blocks(rows.size):
-        is_left[block] = stump.apply(X[rows[block]]) == 1
-    return is_left
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that a split sends to the left, and to the right."""
+    order = rows.astype(np.int32)
+    middle = part_rows(X, order, 0, order.size, weights, threshold)
+    return order[:middle], order[middle:]
 
 
 # ---- as few digits as possible -------------------------------------------------------------------
@@ -326,9 +302,7 @@ def _shortest(
     # comes too near to these.
     if left.size == 0 or right.size == 0:
         return None
-    sides = [
-        project_on_few(X, rows, split.features, split.weights) for rows in (left, right)
-    ]
+    sides = [split.projections(X, rows) for rows in (left, right)]
     low, high = _room(split, split.weights, *sides)
     needed = _KEPT_ROOM * (high - low)
     if not needed > 0.0:
@@ -346,27 +320,12 @@ def _shortest(
         )
         if weights is None:
             return None
-        sides = [
-            project_on_few(X, rows, split.features, weights) for rows in (left, right)
-        ]
+        rounded = split._replace(weights=weights)
+        sides = [rounded.projections(X, rows) for rows in (left, right)]
         low, high = _room(split, weights, *sides)
         if high - low >= needed:
             threshold = _shortest_threshold(low, high, low + place * (high - low))
-            if threshold is None:
-                return None
-            return split._replace(weights=weights, threshold=threshold)
-
-
-@kernel
-def project_on_few(X, rows, features, weights):
-    """Return the projections of some rows on a few features."""
-    projections = np.empty(rows.shape[0])
-    for i in range(rows.shape[0]):
-        total = 0.0
-        for j in range(features.shape[0]):
-            total += weights[j] * X[rows[i], features[j]]
-        projections[i] = total
-    return projections
+            return None if threshold is None else rounded._replace(threshold=threshold)
 
 
 def _room(

@@ -720,15 +720,15 @@
   const lines = (caption, label, xs, curves, labels, from = null) => {
     const values = curves.flatMap(([, ys]) => ys);
     const y = linear(from === null ? spanOf(values) : [from, Math.max(spanOf(values)[1], from + 1e-9)]);
-    const x = linear(spanOf(curves.flatMap(([, , own]) => own || xs), 0));
+    const x = linear(spanOf(xs, 0));
     const { figure, root, scaleX, scaleY } = chart(caption, label, { x: { scale: x }, y: { scale: y }, ...labels });
-    curves.forEach(([name, ys, own, dashed], c) => {
-      const points = ys.map((value, i) => [(own || xs)[i], value]).filter((one) => one[1] !== null);
+    curves.forEach(([name, ys, dashed], c) => {
+      const points = ys.map((value, i) => [xs[i], value]).filter((one) => one[1] !== null);
       root.append("path").attr("fill", "none").attr("stroke", COLORS[(dashed ? c - 1 : c) % COLORS.length]).attr("stroke-width", dashed ? 1.1 : 1.9)
         .attr("stroke-dasharray", dashed ? "4 3" : null).attr("d", d3.line((one) => scaleX(one[0]), (one) => scaleY(one[1]))(points))
         .append("title").text(name);
     });
-    const named = curves.map(([name, , , dashed], c) => [name, dashed ? c - 1 : c]);
+    const named = curves.map(([name, , dashed], c) => [name, dashed ? c - 1 : c]);
     figure.append(key(named.map(([name]) => name), (i) => COLORS[named[i][1] % COLORS.length]));
     return figure;
   };
@@ -740,20 +740,13 @@
     const figures = [];
     const ends = (name) => { const ys = history.curves[`${name}_best`]; return `${number(ys[0])} to ${number(ys.at(-1))}`; };
     const pairs = (names) => names.filter((name) => history.curves[`${name}_best`] !== undefined)
-      .flatMap((name) => [[`${name}, best`, history.curves[`${name}_best`]], [`${name}, mean (dashed)`, history.curves[`${name}_mean`], null, true]]);
+      .flatMap((name) => [[`${name}, best`, history.curves[`${name}_best`]], [`${name}, mean (dashed)`, history.curves[`${name}_mean`], true]]);
     const learned = pairs(["fitness", "quality"]);
     if (learned.length) figures.push(lines("Learning curve", `Learning curve: the best fitness goes from ${ends("fitness")}`, history.gen, learned, { xLabel: "generation", yLabel: "fitness, quality" }));
     const grown = pairs(["complexity", "size"]);
     if (grown.length) figures.push(lines("Size of the trees", `The complexity of the best tree goes from ${ends("complexity")}`, history.gen, grown, { xLabel: "generation", yLabel: "leaves and terms; nodes" }, 0));
     const origins = Object.keys(history.origins).sort((a, b) => history.origins[b].at(-1) - history.origins[a].at(-1));
     if (origins.length) figures.push(drawLineage(history, origins));
-    const refiners = Object.entries(history.refiners);
-    if (refiners.length) {
-      const told = refiners.map(([name, one]) => `${name}: ${number(one.improved.at(-1))} of ${number(one.tried.at(-1))} improved, ${number(one.gain.at(-1))} gained in ${number(one.seconds.at(-1), 3)} s`);
-      const figure = lines("Worth of the refiners", told.join("; "), null, refiners.map(([name, one]) => [name, one.gain, one.seconds]), { xLabel: "seconds spent", yLabel: "fitness gained" }, 0);
-      figure.append(make("ul", { class: "notes" }, ...told.map((one) => make("li", { text: one }))));
-      figures.push(figure);
-    }
     byId("history").replaceChildren(...figures);
   };
 
