@@ -270,7 +270,10 @@ def _digest(code: CodeType, others: Any = ()) -> str:
 
 # ---- what trees are evolved for, and what their leaves hold --------------------------------------
 
-LEAVES = ("auto", "linear", "constant")
+CONSTANT, SCORE = "constant", "score"
+"""Leaves of shares or means alone, and leaves that add points to a score of classes."""
+
+LEAVES = ("auto", "linear", CONSTANT, SCORE)
 """Names of what leaves hold."""
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
+from evotree.configuration import SCORE
 from evotree.dataset import (
     EXPOSURE,
     GROUPS,
@@ -80,7 +81,7 @@ TERM_MULTIPLES = (1.0, 0.25, 0.05)
 LEAST_PENALTY, LEAST_MULTIPLE = 1e-4, 0.1
 """No smaller penalty is tried, nor, of many rows, a smaller multiple: trees can still be read."""
 
-TREE, EVOLVED, LINEAR, SCORE = "tree", "evolved", "linear", "score"
+TREE, EVOLVED, LINEAR = "tree", "evolved", "linear"
 """Kinds of candidates besides `LOGISTIC`: first trees, evolved ones, those with models, a score."""
 
 CANDIDATES = (TREE, EVOLVED, LOGISTIC, LINEAR, SCORE)
@@ -594,18 +595,23 @@ def verdict_of(
     trials: Sequence[Trial],
     penalties: Sequence[Any],
     kinds: Sequence[str] = (TREE, LOGISTIC),
+    *,
+    demands_score: bool = False,
 ) -> Verdict:
     """Return what trials say, or the first penalties where there are none.
 
     Losses are compared row by row. The least complex candidate of some kinds wins whose loss is
     above that of the best by no more than half a standard error of the difference: a larger tree
-    has to earn its nodes and terms. An evolved tree takes its place where `Table.prefers` it.
+    has to earn its nodes and terms. An evolved tree takes its place where `Table.prefers` it, and a
+    score, or a tree on one, as `on_score` says.
     """
     if not trials:
         is_linear = TREE not in kinds
         return Verdict(
             penalties[0],
-            Candidate(LINEAR, strength=Strength(0.1)) if is_linear else Candidate(),
+            Candidate(LINEAR, strength=Strength(0.1))
+            if is_linear
+            else Candidate(is_scored=demands_score),
         )
     table = Table.of(trials)
     winner = table.simplest(STANDARD_ERRORS, *kinds)
@@ -613,7 +619,7 @@ def verdict_of(
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.prefers(evolved, winner):
             winner = table.least_penalized(evolved)
-    winner = on_score(table, winner)
+    winner = on_score(table, winner, demanded=demands_score)
     at = winner.at
     if at is None:
         at = table.simplest(STANDARD_ERRORS, TREE).at
@@ -638,7 +644,7 @@ def verdict_of(
     )
 
 
-def on_score(table: Table, winner: Candidate) -> Candidate:
+def on_score(table: Table, winner: Candidate, *, demanded: bool = False) -> Candidate:
     """Return a tree on a score, or a score alone, unless a tree alone is better.
 
     A score says what columns add by themselves, a tree what they do together: of few rows, which
@@ -654,7 +660,7 @@ def on_score(table: Table, winner: Candidate) -> Candidate:
         if gain <= STANDARD_ERRORS * error:
             best = both
     gain, error = table.gain(best, winner)
-    return best if gain >= -SCORED_ERRORS * error else winner
+    return best if demanded or gain >= -SCORED_ERRORS * error else winner
 
 
 def beside_plain(

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from evotree.configuration import SCORE
 from evotree.dataset import Dataset
 from evotree.engine.bends import without_lone_bends
-from evotree.engine.choice import LINEAR, SCORE, Candidate, Choice
+from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.problem import Penalties, Problem, half_way_to
 from evotree.engine.scores import Widened, fit_score, one_leaf, rounded_score

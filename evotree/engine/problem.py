@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from evotree.configuration import LinearLeaves
+from evotree.configuration import CONSTANT, SCORE, LinearLeaves
 from evotree.dataset import Dataset, split_folds
 from evotree.engine.bends import bent_schema, open_features
 from evotree.engine.config import (
@@ -145,7 +145,8 @@ class Problem:
     @property
     def tries_score(self) -> bool:
         """Whether a score competes, and trees on it."""
-        return self.tries_logistic and self.dataset.schema is not None
+        has_columns = self.dataset.schema is not None
+        return has_columns and self.tries_logistic and self.config.leaves != CONSTANT
 
     @property
     def has_one_kind(self) -> bool:
@@ -279,7 +280,14 @@ def _problem_of(dataset: Dataset, *, config: SearchConfig, **fixed: Any) -> Prob
             )
         models = None
     constraints = make_constraints(config, evolution, dataset)
-    return Problem(dataset, config, constraints, leaf_models=models, **fixed)
+    problem = Problem(dataset, config, constraints, leaf_models=models, **fixed)
+    if config.leaves == SCORE and not problem.tries_score:
+        raise ValueError(
+            f"leaves={SCORE!r}: allowed for columns of a table or array, objectives of "
+            "probabilities or the accuracy, term_penalty='auto', and no bound on terms, order or "
+            "interactions."
+        )
+    return problem
 
 
 def _with_objective(dataset: Dataset, config: SearchConfig, is_soft: bool) -> Dataset:

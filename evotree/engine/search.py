@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from deap import base
 
-from evotree.configuration import check_parameters
+from evotree.configuration import SCORE, check_parameters
 from evotree.dataset import Dataset
 from evotree.engine.choice import (
     EVOLVED,
@@ -444,7 +444,10 @@ class RowSearch(Search):
             if is_judged and problem.config.max_generations > 0 and not interrupted():
                 trials = with_evolution(problem, rows, trials, end)
         penalties = penalties_of_rows(problem.config, rows)
-        verdict = verdict_of(trials, penalties, kinds_of(problem))
+        demands = problem.tries_score and problem.config.leaves == SCORE
+        verdict = verdict_of(
+            trials, penalties, kinds_of(problem), demands_score=demands
+        )
         logistic = None
         if verdict.winner.kind == LOGISTIC:
             assert verdict.logistic is not None

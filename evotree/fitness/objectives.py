@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from evotree.configuration import Cost, LinearLeaves, Quantile
+from evotree.configuration import SCORE, Cost, LinearLeaves, Quantile
 from evotree.dataset import EVENTS, EXPOSURE, Dataset
 from evotree.fitness.base import (
     EXPOSURES,
@@ -586,15 +586,20 @@ def compose(
     is_known = isinstance(name, str) and name in names
     kind: Any = LOSSES[name] if is_known else type(as_objective(objective, dataset))
     parts = {
-        LINES: leaves not in ("auto", "constant"),
+        LINES: leaves not in ("auto", "constant", SCORE),
         OUTPUTS: dataset.outputs is not None,
         ORDER: constraint is not None,
         EXPOSURES: EXPOSURE in dataset.extras,
     }
     if parts[LINES] and dataset.n_classes:
         raise ValueError(
-            f"leaves={leaves!r}: leaves of classes hold shares; allowed are 'auto' and 'constant'."
-            " A logistic regression competes as a tree of splits by itself."
+            f"leaves={leaves!r}: leaves of classes hold shares, or points on a score; allowed are "
+            f"'auto', 'constant' and {SCORE!r}."
+        )
+    if leaves == SCORE and not dataset.n_classes:
+        raise ValueError(
+            f"leaves={leaves!r}: a score is for classes; allowed are 'auto', 'linear', 'constant' "
+            "and LinearLeaves."
         )
     for part, is_there in parts.items():
         if is_there and part not in kind.goes_with:
@@ -631,7 +636,7 @@ def models_of_leaves(
     leaves.
     """
     competes = leaves == "auto" and dataset.exposures_of is not None
-    is_asked = competes or leaves not in ("auto", "constant")
+    is_asked = competes or leaves not in ("auto", "constant", SCORE)
     if not is_asked or not isinstance(dataset.objective, PoissonLoss):
         return None
     return LogLinearLeaves(features_asked(leaves, dataset))
