@@ -128,8 +128,15 @@ def _indented(words: Wording) -> Iterator[str]:
         yield from hung(pieces, f"{indent}|--- ", f"{indent}|    ", width - 5)
         below = f"{indent}|    # "
         yield from hung(words.influences(k), below, below, width - 7)
+    yield from score_lines(words)
     yield from missing_lines(fitted)
     yield from choice_lines(fitted)
+
+
+def score_lines(words: Wording) -> Iterator[str]:
+    """Yield the lines of the score that a tree stands on, and how both predict."""
+    for pieces in words.score():
+        yield from hung(pieces, "", "    ", LINE_WIDTH - 4)
 
 
 def choice_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
@@ -190,8 +197,9 @@ def export_rules(
     fitted = fitted_of(tree, feature_names, class_names)
     _check_depths(fitted)
     rules = _rules(Wording(fitted, decimals, max_terms))
+    score = "\n".join(score_lines(Wording(fitted, decimals, max_terms)))
     missing = "\n".join(missing_lines(fitted))
-    return "\n\n".join(filter(None, [*rules, missing])) + "\n"
+    return "\n\n".join(filter(None, [*rules, score, missing])) + "\n"
 
 
 def _rules(words: Wording) -> Iterator[str]:
@@ -349,19 +357,10 @@ class Wording:
         return sum(outputs, [])
 
     def predicted(self, k: int) -> list[str]:
-        """Return what leaf `k` predicts in pieces of a sentence.
-
-        Of scores of classes the largest predicts; of two classes there is one, the log-odds.
-        """
+        """Return what leaf `k` predicts in pieces of a sentence; on a score its points."""
         fitted = self.fitted
-        if fitted.scores is not None and fitted.classes is not None:
-            begin = "class: that of the largest score;"
-            if not fitted.scores.targets:
-                first, second = map(self.written, fitted.classes)
-                begin = (
-                    f"class: {second} if above 0, else {first}; log-odds of {second} ="
-                )
-            return [begin, *replace(self, fitted=fitted.scores).sentence(k)]
+        if fitted.scores is not None:
+            return self.points(k)
         if fitted.classes is not None:
             return [f"class: {self._winner(k)}"]
         begin = "predict " if fitted.targets or fitted.model(k).terms else "value: "
@@ -369,6 +368,37 @@ class Wording:
             begin = "risk "
         first, *others = self.sentence(k)
         return [begin + first, *others]
+
+    def points(self, k: int) -> list[str]:
+        """Return what leaf `k` adds to the score, of each class where there are several."""
+        fitted = self.fitted
+        assert fitted.classes is not None
+        added = fitted.tree.models.points[k] - fitted.tree.models.points[0]
+        shown = [f"{'+' if one >= 0.0 else ''}{self._number(one)}" for one in added]
+        if len(shown) == 2:
+            return [f"points: {shown[1]}"]
+        names = map(self.written, fitted.classes)
+        pieces = [f"{name} {one}" for name, one in zip(names, shown, strict=True)]
+        return parts_of_text([f"points: {pieces[0]}", *pieces[1:]], ",")
+
+    def score(self) -> list[list[str]]:
+        """Return the sums of a score in pieces, and how they predict; nothing without a score."""
+        fitted = self.fitted
+        if fitted.scores is None or fitted.classes is None:
+            return []
+        leaf = int(np.flatnonzero(fitted.tree.is_leaf)[0])
+        names = [self._operand(name) for name in fitted.scores.targets] or ["score"]
+        begin = fitted.tree.models.points[0][-len(names) :]
+        sums = []
+        for name, base, one in zip(names, begin, fitted.scores.each, strict=True):
+            model = one.model(leaf)._replace(intercept=float(base))
+            first, *others = replace(self, fitted=fitted.scores).model(model, "")
+            sums.append([f"{name} = {first}", *others])
+        rule = "class: that of the largest score with its points"
+        if len(names) == 1:
+            first, second = map(self.written, fitted.classes)
+            rule = f"class: {second} if score + points > 0, else {first}"
+        return [[rule], *sums]
 
     def leaf(self, k: int) -> list[str]:
         """Return the number of leaf `k` and what it predicts, in pieces of a sentence.

@@ -7,7 +7,7 @@ training rows, predicts by these alone, and says what it is worth on them.
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from numbers import Integral
 from typing import Any
@@ -20,7 +20,13 @@ from evotree.engine.bends import without_lone_bends
 from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.problem import Penalties, Problem, half_way_to
-from evotree.engine.scores import Widened, fit_score, one_leaf, rounded_score
+from evotree.engine.scores import (
+    Widened,
+    again_on_score,
+    fit_score,
+    one_leaf,
+    rounded_score,
+)
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
 from evotree.fitness.linear_leaves import is_too_large
 from evotree.fitness.objectives import ProbabilityScore
@@ -32,6 +38,7 @@ from evotree.front import (
     own_scores,
     undominated,
 )
+from evotree.leaf_models import ScoreModels
 from evotree.operators.constraints import (
     Constraint,
     Held,
@@ -132,11 +139,11 @@ def finish_run(
     if score is not None:
         wide = Widened.of(dataset, score, problem.evolution.scaling)
         dataset = wide.rows
-        members = [finisher.widened(wide, tree) for tree in members]
-        hall_of_fame, best_trees = (
-            list(map(wide.tree, trees)) for trees in (hall_of_fame, best_trees)
+        finisher = Finisher(replace(problem, dataset=dataset), choice.penalties)
+        members, hall_of_fame, best_trees = (
+            list(map(wide.tree, trees)) for trees in (members, hall_of_fame, best_trees)
         )
-        best = finisher.on_score(wide, choice.winner, finisher.widened(wide, best))
+        best = finisher.on_score(wide, choice.winner, wide.tree(best))
     members = front_with(best, members)
     return Result(
         run,
@@ -295,6 +302,8 @@ class Finisher:
         )
         if isinstance(self.precision, Integral):  # as rows are counted in a fit
             filled = rows.refill(filled)
+        if isinstance(tree.models, ScoreModels):
+            return again_on_score(filled, tree.models)
         if strength is None:
             return self._with_leaves(filled)
         return self._filled(filled, strength)
@@ -348,19 +357,18 @@ class Finisher:
         """Return the tree of logistic models with its soft sides; None where it breaks a bound."""
         rows = self.rows
         for _, made in logistic_trees(rows, (strength,), self.problem.ends.trees):
-            return self._soft(made, rows, self._rounder, LOGISTIC)
+            return self._soft(made, LOGISTIC)
         return None
 
-    def _soft(
-        self, made: SoftTree, rows: Dataset, rounder: Rounder | None, origin: str
-    ) -> FrontTree | None:
+    def _soft(self, made: SoftTree, origin: str) -> FrontTree | None:
         """Return a tree with soft sides of its own, finished; None where it breaks a bound."""
+        rows = self.rows
         individual = made.individual
         if not keeps_all(individual, rows, self.constraints):
             return None
         tree = rows.to_raw(individual.to_tree())
-        if rounder is not None:
-            tree = rounder(tree)
+        if self._rounder is not None:
+            tree = self._rounder(tree)
         if isinstance(self.precision, Integral):
             filled = rows.refill(tree)
             if len(filled) < len(tree):  # of too few digits
@@ -372,29 +380,18 @@ class Finisher:
         quality = scores_on(rows, tree, sides)[0]
         return FrontTree.of(tree, quality, origin, sides=sides)
 
-    def widened(self, wide: Widened, tree: FrontTree) -> FrontTree:
-        """Return a member of the front over the features that a score has, too."""
-        sides = tree.sides
-        return FrontTree.of(
-            wide.tree(tree), tree.quality, tree.origin, tree.scores, sides
-        )
-
     def on_score(self, wide: Widened, winner: Candidate, tree: FrontTree) -> FrontTree:
         """Return the tree on the score, or the score alone where it was chosen."""
-        rows = wide.rows
+        made: Any = wide.alone()
         if winner.kind != SCORE and tree.n_leaves > 1:
-            made = rounded_score(wide.on_score(tree), rows, self.precision)
-            return FrontTree.of(made, scores_on(rows, made)[0], tree.origin)
-        alone = wide.alone()
-        if alone is None:
+            made = wide.on_score(tree)
+        elif isinstance(made, SoftTree):
+            return self._soft(made, SCORE) or tree
+        if made is None:
             return tree
-        if isinstance(alone, ObliqueTree):
-            made = rounded_score(alone, rows, self.precision)
-            return FrontTree.of(made, scores_on(rows, made)[0], SCORE)
-        rounder = None
-        if self.precision is not None:
-            rounder = Rounder(rows.raw, self.precision, rows.sample_weight)
-        return self._soft(alone, rows, rounder, SCORE) or tree
+        made = rounded_score(made, self.rows, self.precision)
+        origin = SCORE if made.n_leaves == 1 else tree.origin
+        return FrontTree.of(made, scores_on(self.rows, made)[0], origin)
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""

@@ -28,6 +28,7 @@ from evotree._jit import kernel
 from evotree.dataset import Dataset, fold_count, make_folds, split_folds
 from evotree.engine.bends import bends_of
 from evotree.fitness.probabilities import LEAST
+from evotree.front import FrontTree
 from evotree.leaf_models import ScoreModels
 from evotree.operators.initialization.logistic import SoftTree, tree_of_model
 from evotree.operators.structure.rounding import round_models
@@ -348,11 +349,14 @@ class Widened(NamedTuple):
             with_first_class(score.intercepts[None])[0],
         )
 
-    def tree(self, tree: ObliqueTree) -> ObliqueTree:
-        """Return a tree over raw features as one over the wider ones."""
+    def tree(self, tree: Any) -> Any:
+        """Return a tree over raw features, or a member of a front, over the wider ones."""
         weights = np.zeros((len(tree), self.rows.raw.shape[1]))
         weights[:, self.old] = tree.weights
-        return tree.replaced(weights=weights, spread=self.rows.spread * self.rows.scale)
+        wide = tree.replaced(weights=weights, spread=self.rows.spread * self.rows.scale)
+        if not isinstance(tree, FrontTree):
+            return wide
+        return FrontTree.of(wide, tree.quality, tree.origin, tree.scores, tree.sides)
 
     def on_score(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree over the wider features that stands on the score, both halved."""
@@ -368,6 +372,13 @@ class Widened(NamedTuple):
             return tree_of_model(rows, np.append(model, intercept))
         models = ScoreModels.of(self.intercepts[None], self.coefficients)
         return one_leaf(self.rows).with_models(models)
+
+
+def again_on_score(tree: ObliqueTree, models: ScoreModels) -> ObliqueTree:
+    """Return a tree with points of its rows on the score of an earlier one."""
+    points = points_of(tree)
+    made = ScoreModels.of(models.points[0] + points - points[0], models.score)
+    return tree.with_models(made)
 
 
 def points_of(tree: ObliqueTree) -> np.ndarray:
