@@ -5,6 +5,7 @@ take `every` once it stands there.
 """
 
 import pickle
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, keep_best_trees
+from evotree.leaf_models import ScoreModels
 from tests.quick_models import brief
 
 NAMES = ["a", "b"]
@@ -87,6 +89,22 @@ def by_hand(labels):
     return Kind(model.edit(X, y).relabel(leaf, other), X, y)
 
 
+def on_score(labels):
+    """Fit a tree on a score, whose leaves add points; a score alone may be better."""
+    found = classified(labels, leaves="constant")
+    model, tree = found.model, found.tree
+    random = np.random.default_rng(0)
+    n_classes = tree.values.shape[1]
+    is_scored = np.arange(n_classes) >= (n_classes == 2)
+    models = ScoreModels.of(
+        random.normal(size=(len(tree), n_classes)).round(2) * is_scored,
+        random.normal(size=(n_classes, tree.n_features)).round(2) * is_scored[:, None],
+    )
+    scored = tree.with_models(models)
+    model.fitted_ = replace(model.fitted_, tree=scored, sides=None, chosen=scored)
+    return Kind(model, found.X, found.y)
+
+
 def regressed(n_outputs=1, **parameters):
     X = rows()
     y = slopes(X)
@@ -114,10 +132,7 @@ OF_CLASSES = {
     "soft shares": lambda labels: classified(labels, leaves="constant"),
     "shares": lambda labels: classified(labels, leaves="constant", probability="leaf"),
     "labels by hand": by_hand,
-    "a logistic leaf": lambda labels: classified(
-        labels, leaves="linear", size_penalty=0.5
-    ),
-    "logistic leaves": lambda labels: classified(labels, leaves="linear"),
+    "points on a score": lambda labels: on_score(labels),
 }
 KINDS = {
     # Each kind of leaf with two sets of labels, and each set with two kinds or one.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels
+from evotree.leaf_models import LeafModels, ScoreModels
 from evotree.tree import ObliqueTree, node_weights
 from tests import made_up
 
@@ -47,15 +47,11 @@ def random_tree(random, n_features, depth=3, lines=False, n_scores=0):
         )
     if n_scores:
         shares = random.dirichlet(np.ones(n_scores), n)
-        largest = np.full(n, LARGEST_SCORE)
-        each = []
-        for label in range(n_scores):
-            is_scored = n_scores > 2 or label > 0  # of two classes the first has 0
-            coefficients = random.normal(size=(n, n_features)) * is_scored
-            coefficients[~tree.is_leaf] = 0.0
-            intercepts = random.normal(size=n) * is_scored
-            each.append(LeafModels(intercepts, coefficients, -largest, largest))
-        tree = tree.replaced(values=shares, models=ClassModels(tuple(each)))
+        is_scored = np.arange(n_scores) >= (n_scores == 2)  # of two the first has 0
+        coefficients = random.normal(size=(n_scores, n_features)) * is_scored[:, None]
+        points = random.normal(size=(n, n_scores)) * is_scored
+        models = ScoreModels.of(points, coefficients)
+        tree = tree.replaced(values=shares, models=models)
     return tree.validate()
 
 

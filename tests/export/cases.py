@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
+from evotree.leaf_models import LogModels, OutputModels, ScoreModels
 from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import with_models
 from tests.made_up import Case
@@ -83,12 +83,18 @@ def make_case(kind, n_splits):
             [with_models(t.of_output(j), rng).models for j in range(n_outputs)]
             for t in forest
         ]
-        if n_outputs == 2:
-            each = [[LeafModels(*(0.0 * part for part in m[0])), m[1]] for m in each]
-        models = OutputModels if classes is None else ClassModels
-        forest = [
-            t.with_models(models(tuple(m))) for t, m in zip(forest, each, strict=True)
-        ]
+        if classes is None:
+            models = [OutputModels(tuple(m)) for m in each]
+        else:
+            is_scored = np.arange(n_outputs) >= (n_outputs == 2)
+            models = [
+                ScoreModels.of(
+                    np.column_stack([one.intercepts for one in m]) * is_scored,
+                    np.array([one.coefficients[-1] for one in m]) * is_scored[:, None],
+                )
+                for m in each
+            ]
+        forest = [t.with_models(m) for t, m in zip(forest, models, strict=True)]
     elif leaves != "constant":
         forest = [with_models(t, rng) for t in forest]
     if leaves == "log":

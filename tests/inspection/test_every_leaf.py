@@ -19,7 +19,7 @@ from tests.kinds import (
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-@every("lines", "logistic", without=("outputs",))
+@every("lines", "score", without=("outputs",))
 def test_two_rows_of_a_leaf_are_compared_by_one_question(name):
     kind, X = kind_of(name), rows(1, 60)
     leaves, labels = kind.model.apply(X), kind.model.predict(X)
