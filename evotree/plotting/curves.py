@@ -1,7 +1,7 @@
 """What runs recorded: learning curves, and quality against complexity."""
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.ticker import (
 )
 
 from evotree.dataset import Dataset
-from evotree.engine.evolution import ParetoFront, to_frame
+from evotree.engine.evolution import ORIGIN, ParetoFront, to_frame
 from evotree.front import FittedFront, TreeChoice, held_out_quality, select
 from evotree.plotting.style import (
     INK,
@@ -211,6 +211,36 @@ def plot_learning_curves(
     )
     set_grid(ax, x)
     legend_below(ax, min(4, len(groups)))
+    return ax
+
+
+def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -> Axes:
+    """Draw the shares of a population that descend from each kind of first individual.
+
+    A seed that takes the population over is an area that fills the picture. The parameters are
+    those of `plot_learning_curve`.
+    """
+    records = records_of(history, "history")
+    positions = axis_positions(records, x)
+    columns = [name for name in map(str, records) if name.startswith(f"{ORIGIN}_")]
+    if not columns:
+        raise ValueError(
+            f"history has no chapter {ORIGIN!r}; it has {', '.join(map(str, records))}."
+        )
+    # What survives lies at the bottom, where areas are easiest to read.
+    columns.sort(key=lambda name: -records[name].iloc[-1])
+    ax = axes_or_new(ax, (7.0, 4.0))
+    ax.stackplot(
+        positions,
+        records[columns].T,
+        labels=[name.removeprefix(f"{ORIGIN}_") for name in columns],
+        colors=list(islice(cycle(PALETTE), len(columns))),
+        alpha=0.75,
+        lw=0.0,
+    )
+    ax.set(xlabel=POSITION_LABELS[x], ylabel="share of the population", ylim=(0.0, 1.0))
+    set_grid(ax, x)
+    legend_below(ax, min(5, len(columns)))
     return ax
 
 

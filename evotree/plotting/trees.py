@@ -474,35 +474,80 @@ def plot_decision_regions(
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
-    tree = tree_of(tree_or_classifier, "tree_or_classifier", TypeError)
-    if tree.n_features != 2:
+    fitted = fitted_of(tree_or_classifier)
+    if len(fitted.schema.read_by_code) != 2:
         raise ValueError(
-            f"the tree has n_features={tree.n_features}: regions are drawn for 2 only; plot_tree "
-            "draws any tree."
+            f"the tree has n_features={fitted.tree.n_features}: regions are drawn for 2 only; "
+            "plot_tree draws any tree."
         )
-    points, codes, labels = _read_points(tree_or_classifier, tree, X, y)
-    names = getattr(
-        tree_or_classifier, "feature_names_", getattr(X, "columns", ["x0", "x1"])
-    )
+    points = points_of(tree_or_classifier, X, y)
     ax = axes_or_new(ax, (6.0, 5.6))
-    colors = class_colors(len(labels))
-    low, high = points.min(axis=0), points.max(axis=0)
+    return draw_regions(ax, points, points.fitted.tree, [0, 1], n_cells=_CELLS)
+
+
+class Points(NamedTuple):
+    """Rows of a picture, as exported code reads them, with the codes of their classes."""
+
+    fitted: Fitted
+    cells: np.ndarray
+    codes: np.ndarray
+    labels: np.ndarray
+    names: list[str]
+
+
+def points_of(source: Any, X: Any, y: Any) -> Points:
+    """Check points, which a classifier encodes, and their labels."""
+    tree = tree_of(source, "tree_or_classifier", TypeError)
+    fitted = fitted_of(source)
+    schema = fitted.schema
+    cells = check_array(
+        getattr(source, "encode", np.asarray)(X), dtype=np.float64, input_name="X"
+    )
+    given = np.asarray(read_labels(y))
+    if cells.shape[1] != len(schema.read_by_code):
+        raise ValueError(
+            f"X has shape {cells.shape}: the tree has n_features={tree.n_features}."
+        )
+    if given.shape != cells.shape[:1]:
+        raise ValueError(
+            f"y has shape {given.shape}: one label for each of {len(cells)} rows."
+        )
+    labels = np.asarray(getattr(source, "classes_", range(tree.values.shape[1])))
+    unknown = np.setdiff1d(given, labels)
+    if unknown.size:
+        raise ValueError(
+            f"y has labels {unknown.tolist()}: allowed are {labels.tolist()}."
+        )
+    known = getattr(source, "feature_names_", getattr(X, "columns", fitted.features))
+    names = [str(known[j]) for j in schema.read_by_code]
+    return Points(fitted, cells, np.searchsorted(labels, given), labels, names)
+
+
+def draw_regions(
+    ax: Axes, points: Points, tree: ObliqueTree, shown: Sequence[int], n_cells: int
+) -> Axes:
+    """Draw regions over two features, where all others have their medians, and hyperplanes."""
+    schema, colors = points.fitted.schema, class_colors(len(points.labels))
+    low, high = points.cells[:, shown].min(axis=0), points.cells[:, shown].max(axis=0)
     margin = np.where(high > low, 0.04 * (high - low), 0.5)
     low, high = low - margin, high + margin
-    centres = low + (np.arange(_CELLS)[:, np.newaxis] + 0.5) / _CELLS * (high - low)
-    grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
-    shades = np.array([tint(color) for color in colors])[tree.predict_label(grid)]
+    centres = low + (np.arange(n_cells)[:, np.newaxis] + 0.5) / n_cells * (high - low)
+    grid = np.tile(np.median(points.cells, axis=0), (n_cells**2, 1))
+    grid[:, shown] = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
+    predicted = tree.predict_label(schema.with_bends(grid))
     extent = (low[0], high[0], low[1], high[1])
     ax.imshow(
-        shades.reshape(_CELLS, _CELLS, 3),
+        np.array([tint(color) for color in colors])[predicted].reshape(
+            n_cells, n_cells, 3
+        ),
         extent=extent,
         origin="lower",
         aspect="auto",
         zorder=0,
     )
-    area = float(np.clip(20000.0 / len(points), 14.0, 36.0))
-    for code, label in enumerate(labels):
-        some = points[codes == code]
+    area = float(np.clip(20000.0 / len(points.cells), 14.0, 36.0))
+    for code, label in enumerate(points.labels):
+        some = points.cells[points.codes == code][:, shown]
         ax.scatter(
             some[:, 0],
             some[:, 1],
@@ -514,48 +559,34 @@ def plot_decision_regions(
             linewidths=0.35,
             zorder=2,
         )
-    segments = _segments(tree, low, high)
-    depths = node_depths(tree.subtree_size)[list(segments)]
-    ax.add_collection(
-        LineCollection(
-            list(segments.values()),
-            colors=INK,
-            linewidths=np.maximum(2.6 - 0.5 * depths, 0.8),
-            zorder=3,
-        ),
-        autolim=False,
-    )
-    first, second = map(str, names)
+    if not schema.bends:  # else a split is no line
+        flat = slice_of(tree, np.asarray(shown), np.median(points.cells, axis=0))
+        segments = _segments(flat, low, high)
+        depths = node_depths(tree.subtree_size)[list(segments)]
+        ax.add_collection(
+            LineCollection(
+                list(segments.values()),
+                colors=INK,
+                linewidths=np.maximum(2.6 - 0.5 * depths, 0.8),
+                zorder=3,
+            ),
+            autolim=False,
+        )
+    first, second = (points.names[j] for j in shown)
     ax.set(xlim=extent[:2], ylim=extent[2:], xlabel=first, ylabel=second)
-    legend_below(ax, n_columns=min(8, len(labels)))
+    legend_below(ax, n_columns=min(8, len(points.labels)))
     return ax
 
 
-def _read_points(
-    source: Any, tree: ObliqueTree, X: Any, y: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the points as a tree reads them, their class codes and the labels of all classes."""
-    if hasattr(source, "fitted_") and source.fitted_.schema.bends:
-        raise ValueError(
-            "the columns of this classifier bend: regions are drawn where none does, as with "
-            "shapes=None."
-        )
-    read = getattr(source, "encode", np.asarray)
-    points = check_array(read(X), dtype=np.float64, input_name="X")
-    given = np.asarray(read_labels(y))
-    if points.shape[1] != 2:
-        raise ValueError(f"X has shape {points.shape}: allowed is (n_samples, 2).")
-    if given.shape != points.shape[:1]:
-        raise ValueError(
-            f"y has shape {given.shape}: one label for each of {len(points)} rows."
-        )
-    labels = np.asarray(getattr(source, "classes_", np.arange(tree.values.shape[1])))
-    unknown = np.setdiff1d(given, labels)
-    if unknown.size:
-        raise ValueError(
-            f"y has labels {unknown.tolist()}: allowed are {labels.tolist()}."
-        )
-    return points, np.searchsorted(labels, given), labels
+def slice_of(tree: ObliqueTree, shown: np.ndarray, row: np.ndarray) -> ObliqueTree:
+    """Return the splits of a tree over some features, where the others have a row's values."""
+    others = np.setdiff1d(np.arange(tree.n_features), shown)
+    return tree.replaced(
+        weights=tree.weights[:, shown],
+        thresholds=tree.thresholds - tree.weights[:, others] @ row[others],
+        spread=None,
+        models=None,
+    )
 
 
 def _segments(

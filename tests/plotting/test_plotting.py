@@ -23,6 +23,7 @@ from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,
     plot_learning_curves,
+    plot_lineage,
     plot_tree,
 )
 from evotree.tree import ObliqueTree, node_depths
@@ -214,6 +215,17 @@ def test_runs_are_aligned_by_their_last_record(x, ax):
         assert corners.issuperset(
             (position, edge) for edge in np.quantile(last, (0.25, 0.75))
         )
+
+
+def test_lineage_fills_the_picture(ax):
+    """The areas are the shares of the history, the survivor's at the bottom, and add up to 1."""
+    shares = {"origin_dipole": [0.8, 0.5, 0.1], "origin_wodt": [0.2, 0.5, 0.9]}
+    frame = pd.DataFrame({"gen": [0, 1, 2], "nevals": [10, 9, 8]} | shares)
+    assert plot_lineage(frame, ax=ax) is ax
+    assert [area.get_label() for area in ax.collections] == ["wodt", "dipole"]
+    tops = [area.get_paths()[0].vertices[:, 1].max() for area in ax.collections]
+    assert tops == pytest.approx([0.9, 1.0])
+    assert ax.get_ylim() == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("seed", range(4))
