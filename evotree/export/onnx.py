@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from functools import reduce
 from importlib import import_module
 from typing import Any
 
@@ -131,9 +130,10 @@ def _classified(
 def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
     """Write the nodes of `mean_of_trees`, which adds in the order of the trees."""
     all_paths = [_Paths(graph, rows, tree) for tree in trees]
-    values = [_leaf_values(paths, paths.reached()) for paths in all_paths]
-    total = reduce(lambda one, other: graph.node("Add", [one, other]), values)
-    if len(values) == 1:
+    total, *others = [_leaf_values(paths, paths.reached()) for paths in all_paths]
+    for other in others:
+        total = graph.node("Add", [total, other])
+    if not others:
         return total
     return graph.node("Div", [total, np.array([float(len(trees))])])
 
