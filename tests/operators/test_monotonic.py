@@ -262,12 +262,8 @@ def test_predictions_agree_with_quality_and_with_each_other(population):
         if isinstance(dataset.objective, LinearLeafObjective):
             continue
         if dataset.n_classes:
-            assert quality == pytest.approx(
-                weight @ (individual.labels[reached] == dataset.y)
-            )
-            assert quality == pytest.approx(
-                weight @ ((values[reached] > 0.5) == dataset.y)
-            )
+            for labels in (individual.labels, values > 0.5):
+                assert quality == pytest.approx(weight @ (labels[reached] == dataset.y))
         else:
             error = weight @ (dataset.y - values[reached]) ** 2
             assert quality == pytest.approx(1.0 - error / (weight @ dataset.y**2))
