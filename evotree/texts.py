@@ -121,11 +121,7 @@ def _indented(words: Wording) -> Iterator[str]:
             yield f"{'|   ' * (depth - 1)}|--- else"
         indent = "|   " * depth
         width = max(LINE_WIDTH - len(indent), LEAST_WIDTH)
-        pieces = words.leaf(k)
-        if fitted.is_split(k):
-            first, *others = words.split(fitted.split(k))
-            pieces = [f"[{k}] {first}", *others]
-        yield from hung(pieces, f"{indent}|--- ", f"{indent}|    ", width - 5)
+        yield from hung(words.node(k), f"{indent}|--- ", f"{indent}|    ", width - 5)
         below = f"{indent}|    # "
         yield from hung(words.influences(k), below, below, width - 7)
     yield from score_lines(words)
@@ -220,7 +216,7 @@ def _rules(words: Wording) -> Iterator[str]:
         heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
         lines = [
             line
-            for head, pieces in zip(heads, [*parts, words.leaf(k)], strict=True)
+            for head, pieces in zip(heads, [*parts, words.node(k)], strict=True)
             for line in hung(pieces, f"{head} ", "     ", LINE_WIDTH - 5)
         ]
         yield "\n".join(lines)
@@ -401,18 +397,19 @@ class Wording:
         return [[rule], *sums]
 
     def leaf(self, k: int) -> list[str]:
-        """Return the number of leaf `k` and what it predicts, in pieces of a sentence.
-
-        In brackets are its rows, their class shares, and what a row costs.
-        """
+        """Return in pieces what leaf `k` predicts, and its rows, their class shares and costs."""
         known = [self.fitted.rows(k), *map(", ".join, self.shares(k))]
         if self.fitted.costs is not None:
             known.append(f"costs {number(float(self.fitted.costs[k]), 2)}")
         told = "; ".join(filter(None, known))
-        first, *others = self.predicted(k)
-        pieces = [f"[{k}] {first}", *others]
-        pieces[-1] += f" ({told})" if told else ""
-        return pieces
+        *pieces, last = self.predicted(k)
+        return [*pieces, f"{last} ({told})" if told else last]
+
+    def node(self, k: int) -> list[str]:
+        """Return the number of a node and its split, or what it predicts, in pieces."""
+        is_split = self.fitted.is_split(k)
+        first, *others = self.split(self.fitted.split(k)) if is_split else self.leaf(k)
+        return [f"[{k}] {first}", *others]
 
 
 def numbered(texts: Sequence[str], first: int = 1) -> str:

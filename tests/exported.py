@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from evotree.leaf_models import LeafModels
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, SoftSides
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 tame = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01)
@@ -63,6 +63,13 @@ def with_models(tree, rng):
         intercepts, coefficients, intercepts - room, intercepts + 2.0 * room
     )
     return tree.with_models(models).validate()
+
+
+def soft_sides(tree, rng):
+    """Return soft sides of a tree of classes, some of which are nearly hard."""
+    inner = ~tree.is_leaf
+    slopes = 10.0 ** rng.uniform(-2.0, 2.0, len(tree)) * inner
+    return SoftSides(slopes, rng.normal(size=len(tree)) * inner, tree.values)
 
 
 @st.composite

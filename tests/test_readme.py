@@ -102,7 +102,6 @@ def test_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     names = check_blocks(page)
     if page.stem == "search":
         assert len(names["table"]) == names["seeded"].n_generations_ + 1
-        assert (tmp_path / "evolution.gif").stat().st_size > 0
     if page.stem == "experiments":
         assert set(names["runs"].method) == {"CART", "TAO"}
     if page.stem == "toolbox":

@@ -203,15 +203,12 @@ def export_model(args: argparse.Namespace) -> None:
         )
     model = load_model(args.model)
     if args.to == "rules":
-        content: Any = model.rules(export.export_rules)
+        made: Any = model.rules(export.export_rules)
+    elif args.proba and args.to != "onnx":  # which always has them
+        made = export.FORMS[args.to](model, probability=True)
     else:
-        asks = args.proba and args.to != "onnx"  # which always has them
-        options = {"probability": True} if asks else {}
-        content = export.FORMS[args.to](model, **options)
-    _write(
-        args.out,
-        content.SerializeToString() if args.to == "onnx" else content.encode(),
-    )
+        made = export.FORMS[args.to](model)
+    _write(args.out, made.SerializeToString() if args.to == "onnx" else made.encode())
 
 
 def report_model(args: argparse.Namespace) -> None:
@@ -250,7 +247,7 @@ def run_experiment(args: argparse.Namespace) -> None:
     print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
     for status, some in runs[runs["status"] != "done"].groupby("status"):
         first = some.iloc[0]
-        *_, last_line = (first["error"] or "-").strip().splitlines()
+        last_line = str(first["error"]).strip().rpartition("\n")[2]
         print(
             shown(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
         )

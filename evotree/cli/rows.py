@@ -325,25 +325,25 @@ def hold_out(
     Where rows have groups, a share of these is drawn, where they have times, the last rows are
     taken, and all of one time together.
     """
-    n_rows = len(rows.y)
-    n_test = math.ceil(share * n_rows)
+    n_test = math.ceil(share * len(rows.y))
     is_classes = rows.task == "classification"
-    targets = rows.y.reshape(n_rows, -1)[:, -1]
+    targets = rows.y.reshape(len(rows.y), -1)[:, -1]
     if "time" in rows.beside:
         times = rows.beside["time"].to_numpy()
-        is_test = times >= np.sort(times)[n_rows - n_test]
+        is_test = times >= np.sort(times)[-n_test]
         train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
     elif "groups" in rows.beside:
         draw = GroupShuffleSplit(1, test_size=share, random_state=random_state)
         train, test = next(draw.split(rows.X, groups=rows.beside["groups"].astype(str)))
     else:
         counts = np.unique(targets, return_counts=True)[1]
-        is_enough = counts.min() >= 2 and min(n_test, n_rows - n_test) >= counts.size
+        least = min(n_test, len(targets) - n_test)
+        is_enough = is_classes and counts.min() >= 2 and least >= counts.size
         train, test = train_test_split(
-            np.arange(n_rows),
+            np.arange(len(targets)),
             test_size=share,
             random_state=random_state,
-            stratify=targets if is_classes and is_enough else None,
+            stratify=targets if is_enough else None,
         )
     n_known = pd.unique(targets[train]).size
     if n_known < 2 or (not is_classes and len(test) < 2):

@@ -170,11 +170,6 @@ class Experiment:
                     "scorers, as sklearn.metrics.get_scorer_names lists them, with or without "
                     "'train_' before it."
                 )
-        for task in self.plan or ():
-            if task.dataset not in self.datasets or task.method not in self.methods:
-                raise ValueError(
-                    f"plan has {task}: it has no such data set or no such method."
-                )
         for name, method in self.methods.items():
             is_estimator = hasattr(method, "get_params") and (
                 hasattr(method, "__sklearn_tags__")

@@ -72,7 +72,7 @@ _PYTHON = _Language(
     "return y",
     "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",  # exp overflows above
     "",
-    "from math import exp, log\n\n\n",
+    "from math import {}\n\n\n",
     "",
     "\n\n",
     "max({0}, 0.0)",
@@ -229,8 +229,10 @@ def _export(
         parts.insert(0, _c_labels(fitted, name))
     code = language.between.join(parts)
     # What the notes say is not run.
-    is_math = re.search(rf"^(?! *{language.note}).*\b(exp|log)\(", code, re.M)
-    return language.begin + (language.math if is_math else "") + code
+    run = re.sub(rf"^ *{language.note}.*", "", code, flags=re.M)
+    used = sorted(set(re.findall(r"\b(exp|log)\(", run)))
+    math = language.math.format(", ".join(used)) if used else ""
+    return language.begin + math + code
 
 
 def _written(
@@ -306,25 +308,30 @@ def _body(
                 summed(fitted.terms(k), product) or ["0.0"], room - len(bound)
             )
             split = language.when if left_first else language.unless
-            statements = [first, *sums] if sums else []
-            yield from (f"{indent}s = {line}{language.end}" for line in statements)
+            steps = [first, *sums] if sums else []
+            yield from (f"{indent}s = {line}{language.end}" for line in steps)
             yield indent + split.format(("s" if sums else first) + bound)
         elif outputs is not None:
             yield f"{indent}return {outputs[k]}{language.end}"
         else:
             yield from (
                 f"{indent}{line}{language.end}"
-                for line in _leaf(fitted, k, language, room)
+                for line in _leaf(fitted, k, language, product, room)
             )
 
 
-def _leaf(fitted: Fitted, k: int, language: _Language, room: int) -> Iterator[str]:
+def _leaf(
+    fitted: Fitted,
+    k: int,
+    language: _Language,
+    product: Callable[[float, int], str],
+    room: int,
+) -> Iterator[str]:
     """Yield the statements that return the numbers of a leaf."""
     for j, output in enumerate(fitted.each):
         model = output.model(k)
         value = repr(model.intercept)
         if model.terms:
-            product = _products(fitted, language)
             sums = _sums(summed(output.terms(k), product, [value]), room)
             yield from (f"s = {line}" for line in sums)
             value = language.bounded.format(

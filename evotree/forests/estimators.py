@@ -88,7 +88,6 @@ class ObliqueForest(RowEncoder, BaseEnsemble):
     """An estimator whose model is several small trees, the mean of which predicts."""
 
     _kind: ClassVar[type[Any]]  # of the trees
-    _means_share: ClassVar[float] = 0.0
     _make_dataset: ClassVar[Callable[..., Dataset]]
 
     n_estimators: Annotated[int, _COUNT] = 30
@@ -141,7 +140,7 @@ class ObliqueForest(RowEncoder, BaseEnsemble):
             n_drawn,
             feature_bound(self.max_split_terms, dataset.X.shape[1]),
             self.max_depth,
-            self._means_share,
+            _MEANS_SHARE if getattr(self, "leaves", None) == "auto" else 0.0,
         )
         members = grow_forest(grower, dataset, self.n_estimators, seed, self.n_jobs)
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
@@ -267,10 +266,6 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean of what the trees predict for each row."""
         return self._vote(X)[:, 0]
-
-    @property
-    def _means_share(self) -> float:  # type: ignore[override]
-        return _MEANS_SHARE if self.leaves == "auto" else 0.0
 
 
 def _amount(given: float | None, n: int) -> int:

@@ -294,7 +294,7 @@ class Space:
         for c in np.unique(of[is_level]):
             known = ((of == c) & ~is_missing).astype(np.float64)
             # Of three levels and more each makes a feature: a row has one of them at most, and
-            # one that is no other level has one.
+            # keeps one if it has one.
             self.level_rows.append(known)
             self.level_limits.append(1.0 - known @ x)
             if known.sum() > 1.0 and known @ x == 1.0:

@@ -93,31 +93,25 @@ def shap_values(
     base, n = predict(background).mean(axis=0), len(players)
     values = np.zeros((len(X), len(schema), len(base)))
     errors = np.zeros_like(values)
+    worths = partial(_worths, predict, background, features)
     if n <= MAX_EXACT:
-        codes = np.arange(1 << n)
-        masks = (codes[:, np.newaxis] >> np.arange(n)) & 1 == 1
-        size = masks.sum(axis=1)
-        share = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n)
+        masks = (np.arange(1 << n)[:, np.newaxis] >> np.arange(n)) & 1 == 1
+        size = masks.sum(axis=1, keepdims=True)
+        # What a column adds to a set of so many others counts so much.
+        share = np.array([1.0 / (comb(n - 1, s) * n) for s in range(n)] + [0.0])
+        factors = np.where(masks, share[size - 1], -share[size])
+        for i, x in enumerate(X):
+            values[i, players] = factors.T @ worths(x, masks)
     else:
         random = np.random.default_rng(seed_from(random_state))
         orders = [random.permutation(n) for _ in range(n_permutations)]
-    for i, x in enumerate(X):
-        worths = partial(_worths, predict, background, features, x)
-        if n <= MAX_EXACT:
-            means = worths(masks)
-            for at, player in enumerate(players):
-                without = codes[~masks[:, at]]
-                values[i, player] = share[size[without]] @ (
-                    means[without | (1 << at)] - means[without]
-                )
-            continue
-        samples = []
-        for order in orders:
-            place = np.argsort(order)
-            worth = worths(place < np.arange(n + 1)[:, np.newaxis])
-            samples.append(np.diff(worth, axis=0)[place])
-        values[i, players] = np.mean(samples, axis=0)
-        errors[i, players] = np.std(samples, axis=0, ddof=1) / np.sqrt(len(orders))
+        places = np.argsort(orders, axis=1)[..., np.newaxis]
+        masks = (places < np.arange(n + 1)).swapaxes(1, 2).reshape(-1, n)
+        for i, x in enumerate(X):
+            means = worths(x, masks).reshape(n_permutations, n + 1, -1)
+            added = np.take_along_axis(np.diff(means, axis=1), places, axis=1)
+            values[i, players] = added.mean(axis=0)
+            errors[i, players] = added.std(axis=0, ddof=1) / np.sqrt(n_permutations)
     if len(base) == 1:
         return ShapValues(values[..., 0], float(base[0]), errors[..., 0])
     return ShapValues(values, base, errors)

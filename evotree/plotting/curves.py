@@ -37,6 +37,13 @@ POSITION_LABELS = {
     "evaluations": "evaluations",
 }
 LINE_STYLES = ("-", "--", "-.", ":")
+OF_TREES = {
+    "quality": "quality",
+    "size": "n_nodes",
+    "terms": "n_terms",
+    "complexity": "complexity",
+}
+"""Chapters that all trees have, and what trees call them."""
 COUNTS = ("size", "terms", "complexity")
 """Chapters that count something."""
 
@@ -81,7 +88,7 @@ def plot_learning_curve(
     panels = {ax: others or counts}
     if others and counts:
         panels[_panel_below(ax)] = counts
-    returned = _returned_tree(history)
+    returned = getattr(history, "tree_", None)
     colors = cycle(PALETTE)
     for panel, shown in panels.items():
         for curve, color in zip(shown, colors, strict=False):
@@ -111,10 +118,11 @@ def plot_learning_curve(
                     alpha=0.15,
                     lw=0,
                 )
-            if curve in returned:
+            fact = OF_TREES.get(curve)
+            if fact is not None and hasattr(returned, fact):
                 panel.plot(
                     positions[-1:],
-                    returned[curve],
+                    getattr(returned, fact),
                     "*",
                     color=color,
                     ms=11,
@@ -128,19 +136,6 @@ def plot_learning_curve(
     # All that is drawn is named below the lower panel.
     legend_below(panel, 3, [other for other in panels if other is not panel])
     return ax
-
-
-def _returned_tree(history: Any) -> dict[str, float]:
-    """Return the chapters of the tree that a fitted estimator has; those that all trees have."""
-    tree: Any = getattr(history, "tree_", None)
-    if not hasattr(tree, "quality"):
-        return {}
-    return {
-        "quality": tree.quality,
-        "size": tree.n_nodes,
-        "terms": tree.n_terms,
-        "complexity": tree.complexity,
-    }
 
 
 def _panel_below(ax: Axes) -> Axes:

@@ -46,15 +46,9 @@ def tint(color: str) -> np.ndarray:
     return 1.0 - 0.27 * (1.0 - np.array(to_rgb(color)))
 
 
-def check_axes(ax: Axes | None) -> None:
-    """Raise a TypeError if `ax` is neither an Axes nor None."""
-    allowed = "are a matplotlib Axes and None."
-    check_kind("ax", ax, isinstance(ax, Axes | None), allowed)
-
-
 def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     """Return `ax`, or those of a new figure of a size in inches."""
-    check_axes(ax)
+    check_kind("ax", ax, isinstance(ax, Axes | None), "are a matplotlib Axes and None.")
     return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 

@@ -25,7 +25,6 @@ from evotree.plotting.style import (
     PALETTE,
     TERM_COLORS,
     axes_or_new,
-    check_axes,
     class_colors,
     legend_below,
     short_name,
@@ -109,7 +108,6 @@ def plot_tree(
         As for `evotree.export.export_text`; means of leaves have three by default.
     """
     check_whole("max_terms", max_terms, 1)
-    check_axes(ax)
     fitted = fitted_of(
         tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
     )
@@ -433,6 +431,7 @@ def _prepared_axes(
         figure, ax = plt.subplots(figsize=inches)
         figure.subplots_adjust(0.0, 0.0, 1.0, 1.0 - TITLE / inches[1])
     else:
+        ax = axes_or_new(ax, (1.0, 1.0))
         scale = LARGEST_SCALE
     points = np.array([ax.bbox.width, ax.bbox.height]) * 72 / ax.figure.dpi
     scale = min(scale, points[0] / width, points[1] / height)

@@ -31,6 +31,7 @@ from evotree.fitted import (
     members_of,
     summarize,
     uncorrelated_spreads,
+    used_features,
 )
 from evotree.importances import importances
 from evotree.leaf_models import class_probabilities
@@ -168,32 +169,17 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     rows = None if cells is None else encode_in_order(schema, cells)
     truth = None if y is None else _truth(y, subject.fitted, rows)
     training = _training(subject.fitted, rows)
-    # Features are counted among all until it is known which are used.
-    if subject.members:
-        trees = [_tree(one, subject, rows, truth, own=True) for one in subject.members]
-        own = 0
-    else:
-        trees, own = _trees(subject, rows, truth)
+    shown, own = _shown(subject)
     # Features of all columns that some tree uses are kept, and counted among these.
     column_of = schema.column_of
-    parts = [
-        part
-        for tree in trees
-        for node in tree["nodes"]
-        for part in (node, *node.get("z", ()))
-        if "f" in part
-    ]
-    used_columns = sorted({int(column_of[j]) for part in parts for j in part["f"]})
+    used_columns = np.unique(column_of[used_features(shown)]).tolist()
     kept = np.flatnonzero(np.isin(column_of, used_columns))
+    trees = [
+        _tree(one, subject, rows, truth, bool(subject.members) or at == own, kept)
+        for at, one in enumerate(shown)
+    ]
     # A bend is outside of its range where the number is.
     is_bend = np.isin(np.arange(len(column_of)), list(schema.bends))
-    place = {j: at for at, j in enumerate(kept.tolist())}
-    for part in parts:
-        part["f"] = [place[j] for j in part["f"]]
-    for shape in (s for one in trees[own]["nodes"] for s in one.get("shapes", ())):
-        shape["column"] = used_columns.index(shape["column"])
-    for tree in trees:
-        tree["importances"] = [[place[j], share] for j, share in tree["importances"]]
     classes = (
         None if fitted.classes is None else [text_of(label) for label in fitted.classes]
     )
@@ -309,28 +295,32 @@ def _training(fitted: Fitted, rows: Rows) -> TrainingRows:
     )
 
 
-def _trees(
-    subject: Subject, rows: Rows, truth: Any
-) -> tuple[list[dict[str, Any]], int]:
+def _shown(subject: Subject) -> tuple[Sequence[Fitted], int]:
     """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
+    if subject.members:
+        return subject.members, 0
     trees, own = subject.trees
     step = -(-sum(len(one.tree) for one in trees) // MAX_FRONT_NODES)
     shown = range(own % step, len(trees), step)
-    made = [_tree(trees[at], subject, rows, truth, own=at == own) for at in shown]
-    return made, shown.index(own)
+    return [trees[at] for at in shown], shown.index(own)
 
 
 def _tree(
-    fitted: Fitted, subject: Subject, rows: Rows, truth: Any, own: bool
+    fitted: Fitted,
+    subject: Subject,
+    rows: Rows,
+    truth: Any,
+    own: bool,
+    kept: np.ndarray,
 ) -> dict[str, Any]:
-    """Return one of the trees to choose from, features still counted among all."""
+    """Return one of the trees to choose from, its features counted among those that are kept."""
     training = _training(fitted, rows)
     tree: ObliqueTree = fitted.tree
     member: Any = next((one.tree for one in subject.front if one.tree == tree), None)
-    nodes = [_node(fitted, k, training, own) for k in range(len(tree))]
+    nodes = [_node(fitted, k, training, own, kept) for k in range(len(tree))]
     has_range = np.isfinite(training.lowest).all()
     if own and not subject.members and has_range:
-        _add_shapes(nodes, replace(fitted, training=training))
+        _add_shapes(nodes, replace(fitted, training=training), kept)
     return {
         "nodes": nodes,
         "size": tree.subtree_size.tolist(),
@@ -341,23 +331,24 @@ def _tree(
         "depth": tree.depth,
         "quality": None if member is None else _with_few_digits(member.quality),
         "origin": None if member is None else str(member.origin),
-        "importances": _most_important(_with_bends_added(importances(tree), fitted)),
+        "importances": _most_important(importances(tree), fitted.schema, kept),
         "measures": None
         if rows is None or truth is None
         else measures(fitted, rows, truth),
     }
 
 
-def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted) -> None:
+def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted, kept: np.ndarray) -> None:
     """Give each node with bent columns what its columns add, as `plot_shapes` draws it."""
     columns, bent = fitted.schema, list(fitted.schema.bends)
+    used_columns = np.unique(columns.column_of[kept]).tolist()
     scored = fitted.scores or fitted
     is_bent = np.any([one.factors[:, bent] for one in scored.each], axis=(0, 2))
     for k in np.flatnonzero(is_bent).tolist():
         lines = column_lines(scored, k, N_LINE_POINTS)
         nodes[k]["shapes"] = [
             {
-                "column": c,
+                "column": used_columns.index(c),
                 "cells": _with_few_digits(cells, 5)
                 if isinstance(columns[c], NumericColumn)
                 else [MISSING if x is None else short(x) for x in cells],
@@ -379,30 +370,30 @@ def _forest(
         "nodes": sum(len(tree) for tree in trees),
         "leaves": sum(tree.n_leaves for tree in trees),
         "terms": sum(tree.n_terms for tree in trees),
-        "importances": _most_important(shares[kept] / (shares.sum() or 1.0)),
+        "importances": _most_important(
+            shares / (shares.sum() or 1.0), subject.fitted.schema, kept
+        ),
         "vote": None
         if rows is None
         else vote_measures(trees, rows, truth, subject.fitted.classes is not None),
     }
 
 
-def _with_bends_added(shares: np.ndarray, fitted: Fitted) -> np.ndarray:
-    """Return shares of features in which that of a column has those of its bends."""
-    for j, (base, _) in fitted.schema.bends.items():
+def _most_important(
+    shares: np.ndarray, schema: Schema, kept: np.ndarray
+) -> list[list[Any]]:
+    """Return the most important features with their shares, which a column has with its bends."""
+    for j, (base, _) in schema.bends.items():
         shares[base] += shares[j]
         shares[j] = 0.0
-    return shares
+    of_kept = shares[kept]
+    most = np.argsort(-of_kept, kind="stable")[:20].tolist()
+    return [[j, _with_few_digits(of_kept[j], 4)] for j in most if of_kept[j] > 0.0]
 
 
-def _most_important(shares: np.ndarray) -> list[list[Any]]:
-    """Return the most important features with their shares."""
-    most = [
-        j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0
-    ]
-    return [[j, _with_few_digits(shares[j], 4)] for j in most]
-
-
-def _node(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+def _node(
+    fitted: Fitted, k: int, training: TrainingRows, own: bool, kept: np.ndarray
+) -> dict[str, Any]:
     """Return a node: rows, values, label, and terms, the most influential first.
 
     Where rows have weights, values are weighted shares of classes, and there are those of rows too.
@@ -431,11 +422,11 @@ def _node(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str
             replace(fitted, tree=tree.of_output(c), classes=None)
             for c in range(len(values))
         )
-        return node | {"z": [_sum(one, k, training, own) for one in each]}
+        return node | {"z": [_sum(one, k, training, own, kept) for one in each]}
     if own and k in (fitted.notes or {}):
         node |= _survival(fitted, k)
     has_terms = fitted.is_split(k) or (model is not None and model.terms)
-    return node | _sum(fitted, k, training, own) if has_terms else node
+    return node | _sum(fitted, k, training, own, kept) if has_terms else node
 
 
 def _soft(fitted: Fitted, k: int, own: bool) -> dict[str, Any]:
@@ -469,14 +460,17 @@ def _survival(fitted: Fitted, k: int) -> dict[str, Any]:
     return found
 
 
-def _sum(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+def _sum(
+    fitted: Fitted, k: int, training: TrainingRows, own: bool, kept: np.ndarray
+) -> dict[str, Any]:
     """Return the terms, the most influential first, and ends of a split or a leaf's model."""
     terms = fitted.by_influence(k)
+    features = [j for _, j in terms]
     found: dict[str, Any] = {
-        "f": [j for _, j in terms],
+        "f": np.searchsorted(kept, features).tolist(),
         "w": [weight for weight, _ in terms],
+        "c": _with_few_digits(training.means[k, features], 7 if own else 4),
     }
-    found["c"] = _with_few_digits(training.means[k, found["f"]], 7 if own else 4)
     if fitted.is_split(k):
         return found | {
             "t": float(fitted.tree.thresholds[k]),

@@ -120,10 +120,8 @@ class Breeder:
             answers = actions.no_answers(len(child), child.n_features)
         new = np.flatnonzero(child.is_leaf & np.isnan(answers[:, 0]))
         if new.size and parent is not None:
-            leaf_of = np.empty(len(parent.order), dtype=np.int64)
-            for k in np.flatnonzero(parent.is_leaf).tolist():
-                leaf_of[parent.order[parent.start[k] : parent.end[k]]] = k
-            answers[new] = parent.answers[leaf_of[child.order[child.start[new]]]]
+            points = self.dataset.X[child.order[child.start[new]]]
+            answers[new] = parent.answers[parent.apply(points)]
         for k in new.tolist():
             if parent is None or rng.uniform() < 0.5:
                 actions.draw(answers[k], rng)

@@ -22,7 +22,6 @@ from evotree.simulators.scores import (
     search_scores,
     trees_of_init,
 )
-from evotree.texts import export_text
 from evotree.tree import ObliqueTree
 from evotree.words import check_whole
 
@@ -197,10 +196,6 @@ class Policy:
 
     def __repr__(self) -> str:
         return f"Policy: {self.tree!r}"
-
-    def __str__(self) -> str:
-        labels = None if self.actions is None else list(map(str, self.actions))
-        return export_text(self.tree, class_names=labels).rstrip("\n")
 
 
 def evolve_policy(

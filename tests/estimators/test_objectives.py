@@ -6,13 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn import metrics
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from evotree import (
     Cost,
@@ -134,18 +130,6 @@ def test_a_callable_sees_a_column_that_is_no_feature(rare):
         fair.fit(X, y, sensitive=[1, 2])
 
 
-def test_metadata_are_routed_to_the_objective(rare):
-    X, y = rare
-    sensitive = (X[:, 0] > 0.0).astype(int)
-    with sklearn.config_context(enable_metadata_routing=True):
-        fair = quick(objective=accuracy_and_parity)
-        model = make_pipeline(StandardScaler(), fair.set_fit_request(sensitive=True))
-        found = cross_validate(model, X, y, params={"sensitive": sensitive}, cv=2)
-        assert found["test_score"].shape == (2,)
-        search = GridSearchCV(fair, {"max_generations": [1, 2]}, cv=2)
-        assert search.fit(X, y, sensitive=sensitive).best_estimator_.tree_.n_leaves >= 1
-
-
 def test_several_numbers_are_for_nsga2(rare):
     X, y = rare
     sensitive = (X[:, 0] > 0.0).astype(int)
@@ -225,30 +209,6 @@ def test_monotonic_predictions_of_tables_with_gaps(rare):
         assert chosen.probabilities_ is not None and chosen.tree_.n_leaves >= 2
         rise = chosen.predict_proba(raised) - chosen.predict_proba(rows)
         assert rise[:, 1].min() > -1e-12 and rise[:, 1].max() > 0.1
-
-
-def test_monotonic_targets_are_the_best_in_order():
-    """Against the sign nothing is left but the mean; with it the quality is that of predict."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = 3.0 * X[:, 0] + np.abs(X[:, 1])
-    fit = {"size_penalty": 1e-4, "term_penalty": 1e-5}
-    model = quick(EvoTreeRegressor, leaves="constant", monotonic_cst=[1, 0], **fit).fit(
-        X, y
-    )
-    assert model.tree_.n_leaves > 5
-    for at, quality in enumerate(model.pareto_front_.to_frame()["quality"]):
-        assert metrics.r2_score(y, model.predict(X, tree=at)) == pytest.approx(quality)
-    against = quick(EvoTreeRegressor, monotonic_cst=[-1, -1], **fit).fit(
-        X[:, :1].repeat(2, axis=1), y
-    )
-    assert against.predict(X).std() < 0.5 * y.std()
-    constant = quick(EvoTreeRegressor, monotonic_cst=[1, 0], **fit).fit(
-        X, np.full(300, 2.5)
-    )
-    assert constant.tree_.n_leaves == 1 and constant.predict(X[:1]) == 2.5
-    single = quick(monotonic_cst=[1, 0], **fit).fit(X, np.full(300, "a"))
-    assert set(single.predict(X)) == {"a"}
 
 
 @pytest.mark.parametrize(

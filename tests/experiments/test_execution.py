@@ -40,14 +40,11 @@ class Odd(ClassifierMixin, BaseEstimator):
         self.what = what
 
     def fit(self, X, y):
-        """Fit, fail, sleep or die."""
+        """Fit slowly, fail or warn."""
         self.classes_ = np.unique(y)
         if self.what == "fail":
             raise RuntimeError("no such luck")
-        for _ in range({"slow": 20, "sleep": 6000}.get(self.what, 0)):
-            time.sleep(0.01)
-        if self.what == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.2 if self.what == "slow" else 0.0)
         for _ in range(2 if self.what == "warn" else 0):
             warnings.warn("odd\nrows", RuntimeWarning, stacklevel=1)
         return self
@@ -134,13 +131,11 @@ def test_numbers_have_plain_folds(home):
     assert 0.0 < row["r2"] < 0.6 and row["leaves"] == 4
 
 
-@pytest.mark.slow
 def test_what_goes_wrong_is_recorded_and_done_again_if_asked(home, tmp_path):
-    expected = {"fit": "done", "fail": "failed", "sleep": "timeout", "die": "crashed"}
-    methods = {what: Odd(what) for what in expected}
+    methods = {what: Odd(what) for what in ("fit", "fail")}
     made = experiment(methods=methods, datasets=["iris"])
-    runs = run_experiment(made, tmp_path, home, jobs=2, time_limit=1.0)
-    assert dict(zip(runs["method"], runs["status"], strict=True)) == expected
+    runs = run_experiment(made, tmp_path, home)
+    assert runs["status"].tolist() == ["failed", "failed", "done", "done"]
     assert runs["error"].str.contains("RuntimeError: no such luck").sum() == 2
     run_experiment(made, tmp_path, home, retry=("failed",))
     lines = (tmp_path / FILE).read_text().splitlines()

@@ -68,7 +68,6 @@ def test_tasks_are_all_combinations_and_balanced():
         ("metrics", ["log_loss"]),
         ("methods", {}),
         ("methods", {"scale": StandardScaler()}),
-        ("plan", [Task("moon", "CART", 0, 0)]),
         ("n_folds", 1),
     ],
 )

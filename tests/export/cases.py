@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 
 from evotree.leaf_models import LogModels, OutputModels, ScoreModels
-from evotree.tree import ObliqueTree, SoftSides
-from tests.exported import with_models
+from evotree.tree import ObliqueTree
+from tests.exported import soft_sides, with_models
 from tests.made_up import Case
 from tests.reference.pruning import random_sizes
 from tests.test_bends import CASES as CASES_OF_BENDS
@@ -66,11 +66,7 @@ def make_case(kind, n_splits):
             t.predicting(rng.dirichlet(np.ones(n_outputs), len(t))) for t in forest
         ]
         if sides == "soft":
-            inner = ~forest[0].is_leaf
-            slopes = 10.0 ** rng.uniform(-2.0, 2.0, len(inner))
-            soft = SoftSides(
-                slopes * inner, rng.normal(size=len(inner)) * inner, forest[0].values
-            )
+            soft = soft_sides(forest[0], rng)
             rows = np.concatenate([rows, 1e6 * rows])  # far from all hyperplanes
         if n_splits > 2 and n_trees == 1 and leaves == "constant":
             # Its labels are those of another objective.

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evotree.inspection import counterfactuals, nearest
@@ -44,6 +44,9 @@ def found_or_none(model, x, target, **limits):
 @pytest.mark.filterwarnings("ignore:leaf .* is left out")
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
+@example(
+    148269, True
+)  # without a limit it takes too long to find that there is no point
 def test_whole_points_are_the_nearest_of_all(seed, lines):
     random = np.random.default_rng(seed)
     points = grid(SIDES, SIDES, SIDES).astype(float)

@@ -59,42 +59,46 @@ def test_universal_sampling_draws_expected_numbers_rounded(share, k, seed):
     assert (times <= np.ceil(expected + 1e-9)).all()
 
 
-@given(tasks(max_size=5), seeds)
-def test_distinct_tells_the_first_of_each_tree(drawn, seed):
-    dataset, population, names = drawn
-    population = [*population, population[0].clone(), population[-1]]
-    for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
-        population += apply_operator(name, *population[:2], dataset, stream)
-    naive = [a not in population[:i] for i, a in enumerate(population)]
-    assert distinct(population) == naive
-    copies = [a.clone() for a in population]
-    for a in copies:
-        a.replace([array.copy() for array in a.nodes()])
-    assert distinct([*population, *copies])[len(population) :] == [False] * len(
-        population
-    )
-    assert distinct([]) == []
-
-
-@given(tasks(max_size=5), seeds)
-def test_parents_take_the_places_of_duplicates(drawn, seed):
-    dataset, parents, names = drawn
-    offspring = [parent.clone() for parent in parents]
-    for i, (name, stream) in enumerate(
-        zip(names, make_streams(seed, 0, len(names)), strict=True)
+@st.composite
+def generations(draw):
+    """Draw parents and as many offspring, some of them copies, with two objectives."""
+    dataset, parents, names = draw(tasks(max_size=5))
+    offspring = []
+    for name, stream in zip(
+        names, make_streams(draw(seeds), 0, len(names)), strict=True
     ):
-        children = apply_operator(
-            name, offspring[i % len(offspring)], parents[0], dataset, stream
-        )
-        offspring[i % len(offspring)] = children[0]
-    survivors = replace_duplicates(parents, offspring)
-    assert len(survivors) == len(offspring)
-    assert len({id(one) for one in survivors}) == len(survivors)
-    assert sum(distinct(survivors)) == min(
-        len(offspring), sum(distinct([*offspring, *parents]))
-    )
-    assert all(child in survivors for child in offspring)
-    assert all(one in offspring or one in parents for one in survivors)
+        offspring += apply_operator(name, *parents[:2], dataset, stream)
+    offspring = [*offspring, *(one.clone() for one in parents)][: len(parents)]
+    for one in [*parents, *offspring]:
+        one.fitness = FitnessQualityComplexity(quality_and_complexity(one))
+    return parents, offspring
+
+
+@given(generations())
+def test_distinct_tells_the_first_of_each_tree(drawn):
+    trees = [*drawn[1], *drawn[0]]
+    copies = [one.clone() for one in trees]
+    for one in copies:
+        one.replace([array.copy() for array in one.nodes()])
+    naive = [one not in trees[:i] for i, one in enumerate(trees)]
+    assert distinct([*trees, *copies]) == naive + [False] * len(copies)
+
+
+@given(
+    generations(), st.sampled_from((replace_duplicates, replace_nsga2, replace_best))
+)
+def test_survivors_are_as_different_as_can_be(drawn, replace):
+    parents, offspring = drawn
+    survivors, everyone = replace(*drawn), [*parents, *offspring]
+    assert len({id(one) for one in survivors}) == len(survivors) == len(parents)
+    assert all(one in everyone for one in survivors)
+    assert sum(distinct(survivors)) == min(len(parents), sum(distinct(everyone)))
+    if replace is replace_duplicates:
+        assert all(child in survivors for child in offspring)
+    if replace is replace_nsga2:
+        assert max(a.fitness for a in survivors) == max(a.fitness for a in everyone)
+        for one in everyone:
+            assert not all(one.fitness.dominates(kept.fitness) for kept in survivors)
 
 
 class Measured:
@@ -227,26 +231,3 @@ def test_one_objective_is_not_enough():
     one = SimpleNamespace(fitness=FitnessMax((0.5,)))
     with pytest.raises(ValueError, match="quality_and_complexity"):
         sel_nsga2([one, one], 2)
-
-
-@given(tasks(max_size=5), seeds)
-def test_replacement_keeps_the_best_and_no_twins(drawn, seed):
-    dataset, parents, names = drawn
-    offspring = [parents[0].clone(), parents[1].clone()]
-    for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
-        offspring += [
-            a.clone() for a in apply_operator(name, *parents[:2], dataset, stream)
-        ]
-    for individual in (*parents, *offspring):
-        individual.fitness = FitnessQualityComplexity(
-            quality_and_complexity(individual)
-        )
-    survivors = replace_nsga2(parents, offspring)
-    assert len(survivors) == len(parents)
-    everyone = [*parents, *offspring]
-    n_different = sum(distinct(everyone))
-    assert sum(distinct(survivors)) == min(len(parents), n_different)
-    assert max(a.fitness for a in survivors) == max(a.fitness for a in everyone)
-    assert len({id(a) for a in survivors}) == len(survivors)
-    for dropped in everyone:
-        assert not all(dropped.fitness.dominates(kept.fitness) for kept in survivors)

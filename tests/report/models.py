@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from evotree.front import FrontTree
-from evotree.leaf_models import LeafModels
 from evotree.operators.pruning import prune_tree
 from evotree.report import Subject
 from evotree.tables.columns import encode, fit_columns
-from evotree.tree import ObliqueTree, SoftSides, node_weights
+from evotree.tree import ObliqueTree, node_weights
 from tests import made_up
+from tests.exported import soft_sides, with_models
 
 HOSTILE = (
     "</script><script>window.broken=1</script>",
@@ -67,28 +67,6 @@ def random_tree(rows, n_outputs, n_splits, seed=0):
     return tree.validate()
 
 
-def with_lines(tree):
-    """Return a regression tree with bounded linear models in its leaves."""
-    rng = np.random.default_rng(3)
-    coefficients = rng.normal(size=tree.weights.shape)
-    coefficients[~tree.is_leaf] = 0.0
-    coefficients[:, 2:] = 0.0
-    bounds = np.full(len(tree), 2.0)
-    return tree.with_models(
-        LeafModels(rng.normal(size=len(tree)), coefficients, -bounds, bounds)
-    )
-
-
-def soft_sides(tree):
-    """Return soft sides of a tree."""
-    rng = np.random.default_rng(4)
-    inner = ~tree.is_leaf
-    shares = (
-        rng.dirichlet(np.ones(tree.values.shape[1]), len(tree)) * tree.is_leaf[:, None]
-    )
-    return SoftSides(inner * rng.uniform(0.1, 2.0, len(tree)), inner * 0.1, shares)
-
-
 def make_model(kind, frame=None, labels=("no", "yes", "maybe")):
     """Return a model: ``"classes"``, ``"soft"``, ``"numbers"`` or ``"lines"``."""
     frame = table() if frame is None else frame
@@ -97,10 +75,10 @@ def make_model(kind, frame=None, labels=("no", "yes", "maybe")):
     sides = None
     if kind in ("classes", "soft"):
         tree = random_tree(rows, len(labels), 9)
-        sides = soft_sides(tree) if kind == "soft" else None
+        sides = soft_sides(tree, np.random.default_rng(4)) if kind == "soft" else None
     else:
         tree, labels = random_tree(rows, 1, 9), None
-        tree = with_lines(tree) if kind == "lines" else tree
+        tree = with_models(tree, np.random.default_rng(3)) if kind == "lines" else tree
     return made_up.model(tree, schema, labels, target="answer", sides=sides)
 
 
@@ -118,7 +96,7 @@ def make_forest(kind):
     rows, n_outputs = encode(one.schema, frame), one.tree.values.shape[1]
     trees = [random_tree(rows, n_outputs, n, seed=n) for n in (1, 4, 9)]
     if kind == "lines":
-        trees = [with_lines(tree) for tree in trees]
+        trees = [with_models(tree, np.random.default_rng(3)) for tree in trees]
     (first,) = one.members
     others = (replace(first, tree=tree) for tree in trees)
     return replace(one, members=(first, *others))

@@ -216,18 +216,16 @@ def test_the_form_offers_each_level_once():
     page = report(model, frame).data
     at = next(i for i, one in enumerate(page["columns"]) if one["name"] == "colour")
     (found,) = run_page([page], f"model.choices(data.columns[{at}])")
-    values, texts = zip(*found[0], strict=True)
-    assert len(set(texts)) == len(texts) == len(set(values))
-    assert sorted(texts) == ["(any other)", "(missing)", "blue", "missing", "red"]
-    cells = {text: "null" if value == "" else value for value, text in found[0]}
-    for text, value in cells.items():
-        row = ["0"] * len(page["columns"])
-        row[at] = value
-        (coded,) = run_page([page], f"model.encode([{', '.join(row)}])")
-        level = {"(missing)": None, "(any other)": "other"}.get(text, text)
-        known = encode(model.columns_, pd.DataFrame({"colour": [level], "x": [0.0]}))[0]
-        place = [model.feature_names_.index(name) for name in page["features"]]
-        assert coded[0] == known[place].tolist()
+    level_of = {"(missing)": None, "(any other)": "other"}
+    levels = [level_of.get(text, text) for _, text in found[0]]
+    assert sorted(map(str, levels)) == ["None", "blue", "missing", "other", "red"]
+    rows = encode(model.columns_, pd.DataFrame({"colour": levels, "x": 0.0}))
+    place = [model.feature_names_.index(name) for name in page["features"]]
+    for (value, _), known in zip(found[0], rows[:, place], strict=True):
+        cells = [0] * len(page["columns"])
+        cells[at] = None if value == "" else int(value)
+        (coded,) = run_page([page], f"model.encode({json.dumps(cells)})")
+        assert coded[0] == known.tolist()
 
 
 def test_nodes_count_rows_once_and_have_weighted_shares_beside():

@@ -99,7 +99,6 @@ def test_a_walker_learns_to_turn_back(kwargs):
     assert np.mean(left) > np.mean(right)
     again = pickle.loads(pickle.dumps(policy))
     np.testing.assert_array_equal(again.returns(30, 1), returns)
-    assert "[0] x" in str(policy)
 
 
 @pytest.mark.slow
@@ -110,7 +109,7 @@ def test_a_teacher_is_a_first_individual():
         teacher=lambda point: int(point[0] < 0.0),
     )
     assert any(one.origin == "initial" for one in policy.result.run.population)
-    assert policy.tree.origin == "initial" and "class: 1" in str(policy)
+    assert policy.tree.origin == "initial"
 
 
 @pytest.mark.parametrize("kind", ["discrete", "number"])

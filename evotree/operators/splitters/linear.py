@@ -167,26 +167,17 @@ def moments(X, curvatures, mean, scale):
 @inner_kernel
 def curvature_matrix(X, curvatures):
     """Return the lower half of the matrix of the quadratic model; the constant comes last."""
-    # Four rows at a time, so that each entry is read and written once for them.
     m, d = X.shape
     matrix = np.zeros((d + 1, d + 1))
-    rows, scaled, n = np.zeros((4, d + 1)), np.zeros((4, d + 1)), 0
     for i in range(m):
-        if curvatures[i] > 0.0:
-            rows[n, d] = 1.0
+        weight = curvatures[i]
+        if weight > 0.0:
             for j in range(d):
-                rows[n, j] = X[i, j]
-            for j in range(d + 1):
-                scaled[n, j] = curvatures[i] * rows[n, j]
-            n += 1
-        if n == 4 or i == m - 1:
-            scaled[n:] = 0.0
-            for j in range(d + 1):
-                p, q, r, s = scaled[0, j], scaled[1, j], scaled[2, j], scaled[3, j]
+                scaled = weight * X[i, j]
                 for k in range(j + 1):
-                    first = matrix[j, k] + p * rows[0, k] + q * rows[1, k]
-                    matrix[j, k] = first + r * rows[2, k] + s * rows[3, k]
-            n = 0
+                    matrix[j, k] += scaled * X[i, k]
+                matrix[d, j] += scaled
+            matrix[d, d] += weight
     for j in range(d):
         matrix[j, j] += 1.0
     matrix[d, d] += _RIDGE

@@ -331,30 +331,6 @@ def partition_tree(rows, weights, thresholds, subtree_size, answers, n_statistic
     return finish_nodes(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
 
 
-@kernel
-def rows_of_all_nodes(X, weights, thresholds, subtree_size):
-    """Return `order`, `start` and `end` of the partition by a tree with nodes that none reaches."""
-    n, n_nodes = X.shape[0], subtree_size.shape[0]
-    order = np.empty(n, dtype=np.int32)
-    for i in range(n):
-        order[i] = i
-    start = np.zeros(n_nodes, dtype=np.int32)
-    end = np.full(n_nodes, n, dtype=np.int32)
-    scratch = make_scratch(n)
-    for k in range(n_nodes):
-        if subtree_size[k] > 1:
-            lo, hi = np.int64(start[k]), np.int64(end[k])
-            left = k + 1
-            right = left + subtree_size[left]
-            project_rows(weights, k, X, order, lo, hi, scratch.projection)
-            mid = split_rows(
-                order, lo, hi, scratch.projection, thresholds[k], scratch.right
-            )
-            start[left], end[left] = lo, mid
-            start[right], end[right] = mid, hi
-    return order, start, end
-
-
 def make_individual(
     dataset: Dataset,
     weights: np.ndarray,
@@ -500,3 +476,19 @@ def part_rows(X, order, lo, hi, w, threshold):
     return split_rows(
         order, lo, hi, projection, threshold, np.empty(hi - lo, dtype=np.int32)
     )
+
+
+def rows_of_all_nodes(
+    X: np.ndarray, weights: np.ndarray, thresholds: np.ndarray, subtree_size: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `order`, `start` and `end` of the partition by a tree with nodes that none reaches."""
+    order = np.arange(X.shape[0], dtype=np.int32)
+    start = np.zeros(len(subtree_size), dtype=np.int32)
+    end = np.full(len(subtree_size), X.shape[0], dtype=np.int32)
+    for k in np.flatnonzero(subtree_size > 1).tolist():
+        lo, hi, left = int(start[k]), int(end[k]), k + 1
+        right = left + subtree_size[left]
+        middle = part_rows(X, order, lo, hi, weights[k], float(thresholds[k]))
+        start[left], end[left] = lo, middle
+        start[right], end[right] = middle, hi
+    return order, start, end
