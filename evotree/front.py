@@ -179,13 +179,22 @@ class TreeChoice:
         # Losses are those of trees of folds, whose size need not be that of the tree of all rows.
         size = _size_text(self.n_leaves, self.n_terms)
         on_folds = _size_of(self.to_frame().query("chosen").iloc[0])
-        return size if on_folds == size else f"{size} ({on_folds} on folds)"
+        text = size if on_folds == size else f"{size} ({on_folds} on folds)"
+        return f"{text} with its score" if self.is_on_score else text
+
+    @property
+    def is_on_score(self) -> bool:
+        """Whether a tree on a score was chosen."""
+        chosen = self.to_frame().query("chosen").iloc[0]
+        return bool(chosen.get("on_score", False))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table of the candidates, the least complex first.
 
         Its columns are ``kind``: ``"tree"`` for first trees at some penalties, ``"evolved"``,
-        ``"logistic"`` for trees of logistic models, ``"linear"`` where counts have models;
+        ``"logistic"`` for trees of logistic models, ``"score"`` for a score of columns and hinges,
+        ``"linear"`` where counts have models; where a score was tried ``on_score``, whether a
+        candidate is a tree that stands on it;
         ``leaves`` and ``complexity``, means over folds; ``size_penalty`` and ``term_penalty``;
         ``C`` and ``halvings`` of logistic models; ``loss``, the mean over the rows held out;
         ``excess``, the loss less that of the chosen one, and its ``standard_error``; ``chosen``;

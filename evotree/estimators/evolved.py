@@ -570,9 +570,12 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         shape (n_leaves, n_classes), or ``function(counts, leaves)``, where `leaves`
         also knows the rows (`evotree.fitness.objectives.Leaves`); it returns a number, the greater
         the better.
-    leaves : {"auto", "constant"}, default="auto"
-        What leaves hold, which of classes is their shares; lines are for targets. A logistic
-        regression competes as a tree of splits (`evotree.operators.initialization.logistic`).
+    leaves : {"auto", "constant", "score"}, default="auto"
+        What leaves hold: ``"constant"`` is class shares, ``"score"`` points that are added to one
+        score for all rows, a sum of few columns and hinges of these (`evotree.engine.scores`). Then
+        the probability of a class is the softmax of its score and points, of two classes the
+        logistic function of their sum. ``"auto"`` chooses on rows held out. A score alone, and a
+        logistic regression, compete as trees of splits.
     <SHAPE>
     <RUN>
     class_weight : dict, "balanced" or None, default=None
