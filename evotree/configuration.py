@@ -29,9 +29,6 @@ from sklearn.utils._param_validation import (  # noqa: F401
 from sklearn.utils.validation import (
     _check_monotonic_cst as check_monotonic_signs,  # noqa: F401
 )
-from sklearn.utils.validation import (
-    _check_sample_weight as check_sample_weight,  # noqa: F401
-)
 
 from evotree.tree import ObliqueTree
 

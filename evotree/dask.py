@@ -265,7 +265,6 @@ def sum_leaves(
 
     Of shape (n_nodes, n_sums, n_classes), the nodes of all trees in a row.
     """
-    assert sample.schema is not None
     table, y, weight = reader(*part)
     n_classes = sample.n_classes or 1
     there = weight > 0.0

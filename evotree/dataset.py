@@ -6,7 +6,6 @@ of the rows to come: copies with noise go on telling trees apart.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.configuration import as_text
 from evotree.rng import as_generator
 from evotree.schema import LARGEST, Schema
 from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
@@ -79,8 +79,6 @@ class Dataset:
         Weights, all above 0, in units of `weight_unit`.
     classes : ndarray of shape (n_classes,)
         Class labels, sorted; empty for regression.
-    feature_names : tuple of str
-        Names of the features.
     mean, scale, spread : ndarray of shape (n_features,)
         The affine map to raw units, and standard deviations of the columns of `X`; 1 for a constant
         one.
@@ -96,8 +94,8 @@ class Dataset:
         and returns what makes exposures of extra columns; None where these rows tell nothing.
     objective : Objective or None
         What trees are evolved for; None for the accuracy, or the squared error.
-    schema : Schema or None
-        What the features are made of; None where each is a column of its own.
+    schema : Schema
+        What the features are made of.
     outputs, output_names : ndarray of shape (n_distinct, n_outputs), and tuple of str, or None
         Several outputs in standard units; None for classes and for one output.
     is_split_on : ndarray of shape (n_features,), bool, or None
@@ -119,7 +117,7 @@ class Dataset:
     y: np.ndarray
     sample_weight: np.ndarray
     classes: np.ndarray
-    feature_names: tuple[str, ...]
+    schema: Schema
     mean: np.ndarray
     scale: np.ndarray
     spread: np.ndarray
@@ -129,7 +127,6 @@ class Dataset:
     target_scale: Any = 1.0
     extras: dict[str, np.ndarray] = field(default_factory=dict)
     objective: Any = None
-    schema: Schema | None = None
     outputs: np.ndarray | None = None
     output_names: tuple[str, ...] | None = None
     is_split_on: np.ndarray | None = None
@@ -144,7 +141,6 @@ class Dataset:
         X: Any,
         y: Any,
         sample_weight: Any = None,
-        feature_names: tuple[str, ...] | None = None,
         scaling: str = "standard",
         task: str = "classification",
         extras: Mapping[str, Any] | None = None,
@@ -162,8 +158,6 @@ class Dataset:
             Class labels, or targets with the same bounds.
         sample_weight : array-like of shape (n_rows,), optional
             Weights, at least 0, with a sum from 1e-100 to 1e100; 1 for every row by default.
-        feature_names : tuple of str, optional
-            The names of the columns of a table; of other rows ``x0``, ``x1``, ...
         scaling : {"standard", "common", "minmax"}, default="standard"
             ``"standard"`` divides each feature by its standard deviation, so that the units of the
             features do not matter; ``"common"`` divides all by one number, so that directions
@@ -175,8 +169,8 @@ class Dataset:
             ``"groups"`` has a label for rows that belong together, ``"exposure"`` what events were
             counted at.
         schema : Schema, optional
-            What the features are made of, which has their names, too; by default every feature is a
-            column.
+            What the features are made of; by default each is a column with the name that it has in
+            a table, or else ``x0``, ``x1``, ...
         output_names : tuple of str, optional
             Names of several outputs; by default ``y0``, ``y1``, ...
         cv : int or ndarray of shape (n_parts, n_folds), optional
@@ -190,8 +184,8 @@ class Dataset:
             raise ValueError(
                 f"task={task!r}: allowed are 'classification' and 'regression'."
             )
-        table = X
-        X = np.ascontiguousarray(as_numbers("X", table, _ENCODERS))
+        header = getattr(X, "columns", None)
+        X = np.ascontiguousarray(as_numbers("X", X, _ENCODERS))
         if task == "regression":
             classes = np.empty(0)
             codes = check_targets(y)
@@ -200,9 +194,14 @@ class Dataset:
         else:
             classes, codes = class_codes(y)
         _check_rows(X, codes, max_dimensions=1 if task == "classification" else 2)
-        if schema is not None:
-            feature_names = schema.features
-        feature_names = _names_of(table, X.shape[1], feature_names)
+        if schema is None:
+            unnamed = (f"x{j}" for j in range(X.shape[1]))
+            schema = Schema.of_features(unnamed if header is None else header)
+        names = schema.features
+        if len(names) != X.shape[1]:
+            raise ValueError(
+                f"schema has {len(names)} features: one for each of {X.shape[1]}."
+            )
         weight, unit = _in_own_unit(check_weight(sample_weight, len(X)))
         extras = _check_extras(extras or {}, len(X))
         if EXPOSURE in extras and task == "regression":
@@ -210,7 +209,7 @@ class Dataset:
         X, codes, weight, extras, multiplicity = _canonical_rows(
             X, codes, weight, extras
         )
-        _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
+        _check_magnitudes(X, lambda j: f"X, in the column {names[j]!r},")
         if isinstance(cv, np.ndarray):
             _check_folds(cv[np.unique(extras[PART])])
         mean, scale, deviation = _affine_map(X, weight, scaling)
@@ -221,14 +220,13 @@ class Dataset:
             y=codes.astype(np.int32) if task == "classification" else codes,
             sample_weight=weight,
             classes=classes,
-            feature_names=feature_names,
+            schema=schema,
             mean=mean,
             scale=scale,
             spread=deviation / scale,
             given=X,
             multiplicity=multiplicity,
             extras=extras,
-            schema=schema,
             weight_unit=unit,
             cv=cv,
             has_weights=sample_weight is not None,
@@ -251,7 +249,7 @@ class Dataset:
             y=np.empty(0),
             sample_weight=np.empty(0),
             classes=np.empty(0) if classes is None else classes,
-            feature_names=tuple(f"x{j}" for j in range(n_features)),
+            schema=Schema.of_features(f"x{j}" for j in range(n_features)),
             mean=np.zeros(n_features),
             scale=np.ones(n_features),
             spread=np.ones(n_features),
@@ -312,30 +310,15 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """Checksum of the rows, targets, weights and extra columns, and of the features."""
-        digest = hashlib.sha256()
-        outputs = () if self.outputs is None else (self.outputs,)
-        for array in (
-            self.X,
-            self.y,
-            self.sample_weight,
+        parts: list[Any] = [
+            *self.rows,
+            self.outputs,
             self.mean,
             self.scale,
-            *outputs,
-        ):
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
-        extras = {
-            name: [*map(str, column)] for name, column in sorted(self.extras.items())
-        }
-        for names in (
-            [*map(str, self.feature_names)],
-            [*map(str, self.classes)],
-            extras,
-        ):
-            digest.update(json.dumps(names).encode())
-        if self.cv is not None:
-            digest.update(json.dumps(np.asarray(self.cv).tolist()).encode())
-        return digest.hexdigest()
+            self.classes,
+        ]
+        parts += [self.extras, self.feature_names, self.cv]
+        return hashlib.sha256(as_text(parts).encode()).hexdigest()
 
     @cached_property
     def raw(self) -> np.ndarray:
@@ -381,16 +364,19 @@ class Dataset:
         return self.n_classes or 3
 
     @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.schema.features
+
+    @property
     def column_of(self) -> np.ndarray:
         """Position of the column that each feature was made of, of shape (n_features,), rising."""
-        if self.schema is None:
-            return np.arange(self.X.shape[1])
         return self.schema.column_of
 
     @property
     def column_names(self) -> list[str]:
         """Names of the columns that the features were made of."""
-        return list(self.feature_names if self.schema is None else self.schema.names)
+        return list(self.schema.names)
 
     @property
     def n_outputs(self) -> int:
@@ -454,13 +440,15 @@ class Dataset:
         """Number of groups; without them of the rows as given."""
         return self.n_rows if self.groups is None else int(self.groups.max()) + 1
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether weights of rows are other numbers than how many rows were given."""
-        return not np.allclose(self.sample_weight, self.multiplicity)
+    def count_rows(
+        self, leaves: np.ndarray, subtree_size: np.ndarray
+    ) -> np.ndarray | None:
+        """Return `ObliqueTree.row_counts`, how many rows as given reach each node.
 
-    def count_rows(self, leaves: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
-        """Return how many rows as given reach each node, as `ObliqueTree.row_counts` has them."""
+        None where the weights of the rows are how often each was given.
+        """
+        if np.allclose(self.sample_weight, self.multiplicity):
+            return None
         n_nodes = len(subtree_size)
         k = self.n_classes or 1
         codes = leaves.astype(np.int64) * k + (self.y if self.n_classes else 0)
@@ -536,7 +524,6 @@ class Dataset:
             self,
             X=rows,
             given=X,
-            feature_names=schema.features,
             schema=schema,
             mean=mean,
             scale=scale,
@@ -635,21 +622,15 @@ class Dataset:
             thresholds,
             tree.subtree_size,
             values,
-            spread=self.raw_spread,
+            spread=np.where(
+                np.ptp(self.raw, axis=0) > 0.0, self.spread * self.scale, 0.0
+            ),
             weighted_n_node_samples=node_weights(
                 leaves, self.sample_weight, tree.subtree_size
             ),
             output_names=self.output_names,
-            row_counts=self.count_rows(leaves, tree.subtree_size)
-            if self.is_weighted
-            else None,
+            row_counts=self.count_rows(leaves, tree.subtree_size),
         )
-
-    @property
-    def raw_spread(self) -> np.ndarray:
-        """Standard deviations of the raw features, of shape (n_features,); 0 for a constant one."""
-        varies = self.raw.max(axis=0) > self.raw.min(axis=0)
-        return np.where(varies, self.spread * self.scale, 0.0)
 
     def from_raw(self, tree: ObliqueTree) -> ObliqueTree:
         """Map a tree over raw features to one over the features of `X`, as `to_raw` maps it back.
@@ -685,9 +666,7 @@ class Dataset:
         kept = samples > 0.0
         inner = np.flatnonzero(~tree.is_leaf)
         kept[inner] = kept[inner + 1] & kept[inner + 1 + tree.subtree_size[inner + 1]]
-        counts = (
-            self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
-        )
+        counts = self.count_rows(leaves, tree.subtree_size)
         return ObliqueTree(
             tree.weights[kept],
             tree.thresholds[kept],
@@ -790,22 +769,6 @@ def _check_rows(X: np.ndarray, y: np.ndarray, max_dimensions: int) -> None:
         )
 
 
-def _names_of(
-    table: Any,
-    n_features: int,
-    feature_names: tuple[str, ...] | None,
-) -> tuple[str, ...]:
-    """Return the names of the features, by default those of the header of a table."""
-    if feature_names is None:
-        header = getattr(table, "columns", [f"x{j}" for j in range(n_features)])
-        feature_names = tuple(map(str, header))
-    if len(feature_names) != n_features:
-        raise ValueError(
-            f"feature_names has {len(feature_names)} names: one for each of {n_features}."
-        )
-    return feature_names
-
-
 def _check_extras(extras: Mapping[str, Any], n_rows: int) -> dict[str, np.ndarray]:
     """Return copies of columns that are not features, each of shape (n_rows,)."""
     arrays = {str(name): np.array(column) for name, column in extras.items()}
@@ -839,7 +802,7 @@ def check_weight(
     """
     if sample_weight is None:
         return np.ones(n_rows)
-    weight = np.array(sample_weight, dtype=np.float64)
+    weight = np.array(as_numbers(name, sample_weight))
     if weight.shape != (n_rows,):
         raise ValueError(
             f"{name} has shape {weight.shape}: one weight for each of {n_rows} rows."
@@ -897,16 +860,13 @@ def _check_magnitudes(columns: np.ndarray, name: Callable[[Any], str]) -> None:
     """Refuse columns whose squares overflow, or whose spread vanishes when it is squared."""
     low = columns.min(axis=0)
     high = columns.max(axis=0)
-    for j in np.flatnonzero(np.maximum(-low, high) > LARGEST):
+    spread = high - low
+    is_wrong = np.maximum(-low, high) > LARGEST
+    is_wrong |= (spread > 0.0) & (spread < 1.0 / LARGEST)
+    for j in np.flatnonzero(is_wrong):
         raise ValueError(
             f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are magnitudes up to "
-            f"{LARGEST:g}; use other units."
-        )
-    spread = high - low
-    for j in np.flatnonzero((spread > 0.0) & (spread < 1.0 / LARGEST)):
-        raise ValueError(
-            f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are differences from "
-            f"{1.0 / LARGEST:g}; use other units."
+            f"{LARGEST:g} and differences from {1.0 / LARGEST:g}; use other units."
         )
 
 

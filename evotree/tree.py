@@ -49,6 +49,8 @@ _TREE_ATTRIBUTES = (
     "row_counts",
 )
 _state_of = attrgetter(*_TREE_ATTRIBUTES)
+_WHOLE = ("row_counts", "given_labels")
+_NEVER_NEGATIVE = ("spread", "weighted_n_node_samples", *_WHOLE)
 
 
 @dot_kernel
@@ -451,54 +453,48 @@ class ObliqueTree:
                 f"subtree_size has shape {self.subtree_size.shape}: allowed is one size of each "
                 "node."
             )
-        for name, ndim in (("weights", 2), ("thresholds", 1), ("values", 2)):
+        for name in ("weights", "values"):
             array = getattr(self, name)
-            if array.ndim != ndim or array.shape[0] != self.n_nodes:
+            if array.ndim != 2:
                 raise ValueError(
-                    f"{name} has shape {array.shape}: allowed are {ndim} dimensions, the first "
-                    f"of {self.n_nodes} nodes."
+                    f"{name} has shape {array.shape}: allowed are 2 dimensions."
                 )
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name} has values that are not finite.")
+        n_nodes, n_outputs = self.n_nodes, self.values.shape[1]
+        width = n_outputs if self.output_names is None else 1
+        shapes = {
+            "weights": (n_nodes, self.n_features),
+            "thresholds": (n_nodes,),
+            "values": (n_nodes, n_outputs),
+            "spread": (self.n_features,),
+            "weighted_n_node_samples": (n_nodes,),
+            "row_counts": (n_nodes, width),
+            "given_labels": (n_nodes,),
+        }
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array is None:
+                continue
+            check_arrays({name: array}, [shape])
+            if name in _NEVER_NEGATIVE and array.min() < 0:
+                raise ValueError(f"{name} has values that are negative.")
+            if name in _WHOLE and array.dtype.kind not in "iu":
+                raise ValueError(f"{name}: allowed are integers.")
         _check_sizes(self.subtree_size)
+        if self.given_labels is not None and self.given_labels.max() >= n_outputs:
+            raise ValueError(f"labels: allowed are integers below {n_outputs}.")
         if self.weights[self.is_leaf].any():
             raise ValueError("weights has rows of leaves that are not 0.")
-        for name, n in (
-            ("spread", self.n_features),
-            ("weighted_n_node_samples", self.n_nodes),
-        ):
-            array = getattr(self, name)
-            if array is not None and array.shape != (n,):
-                raise ValueError(f"{name} has shape {array.shape}: allowed is ({n},).")
-            if array is not None and not (np.isfinite(array) & (array >= 0.0)).all():
-                raise ValueError(f"{name} has values that are negative or not finite.")
-        labels, n_outputs = self.given_labels, self.values.shape[1]
-        shape = (self.n_nodes, n_outputs if self.output_names is None else 1)
-        counts = self.row_counts
-        if counts is not None and (
-            counts.shape != shape or counts.dtype.kind not in "iu" or counts.min() < 0
-        ):
-            raise ValueError(
-                f"row_counts: allowed are integers from 0, of shape {shape}."
-            )
-        if labels is not None:
-            wrong = labels.shape != (self.n_nodes,) or labels.dtype.kind not in "iu"
-            if wrong or labels.min() < 0 or labels.max() >= n_outputs:
-                raise ValueError(
-                    f"labels: allowed are {self.n_nodes} integers below {n_outputs}."
-                )
         names = self.output_names
         if names is not None and len(names) != n_outputs:
             raise ValueError(
                 f"output_names has {len(names)} entries: allowed are {n_outputs}."
             )
         if self.models is not None:
-            n_models = len(self.models.each)
-            if n_outputs != n_models:
+            if n_outputs != len(self.models.each):
                 raise ValueError(
-                    f"values has {n_outputs} columns for {n_models} models of a leaf."
+                    f"values has {n_outputs} columns for {len(self.models.each)} models of a leaf."
                 )
-            self.models.validate(self.n_nodes, self.n_features)
+            self.models.validate(n_nodes, self.n_features)
             if self.models.coefficients[~self.is_leaf].any():
                 raise ValueError(
                     "coefficients has rows of internal nodes that are not 0."
@@ -722,6 +718,13 @@ _STATE = (
     "outcome",
     "objective",
 )
+_NODES = (
+    *("weights", "thresholds", "subtree_size"),
+    *("order", "start", "end", "counts", "answers"),
+)
+_nodes_of = attrgetter(*_NODES)
+# What a clone shares with its original.
+_CLONED = (*_NODES, "stream", "origin", "objective", "_quality", "_n_terms")
 
 
 NO_ANSWERS = np.empty((0, 0))
@@ -776,12 +779,9 @@ class Individual(ObliqueTree):
         """Individuals are equal when their splits and answers are: the rest follows from rows."""
         if not isinstance(other, ObliqueTree):
             return NotImplemented
-        return self.has_splits_of(other) and self._answers_as(other)
-
-    def _answers_as(self, other: ObliqueTree) -> bool:
-        """Return whether the leaves of a tree of equal splits answer the same, if they do."""
         mine, theirs = self.answers, getattr(other, "answers", NO_ANSWERS)
-        return mine is theirs or mine.tobytes() == theirs.tobytes()
+        is_alike = mine is theirs or mine.tobytes() == theirs.tobytes()
+        return is_alike and self.has_splits_of(other)
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
         self.fitness: base.Fitness = FitnessMax()
@@ -836,16 +836,7 @@ class Individual(ObliqueTree):
 
     def nodes(self) -> tuple[np.ndarray, ...]:
         """Return the arrays of the tree and its partition, as `replace` and kernels take them."""
-        return (
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            self.order,
-            self.start,
-            self.end,
-            self.counts,
-            self.answers,
-        )
+        return _nodes_of(self)
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]
@@ -897,13 +888,9 @@ class Individual(ObliqueTree):
     def clone(self) -> Self:
         """Return an individual that shares the arrays and has a fitness of its own."""
         copy = type(self).__new__(type(self))
-        copy.weights, copy.thresholds = self.weights, self.thresholds
-        copy.subtree_size, copy.counts = self.subtree_size, self.counts
-        copy.answers = self.answers
-        copy.order, copy.start, copy.end = self.order, self.start, self.end
-        copy.stream, copy.origin, copy.outcome = self.stream, self.origin, None
-        copy.objective = self.objective
-        copy._quality, copy._n_terms = self._quality, self._n_terms
+        for name in _CLONED:
+            setattr(copy, name, getattr(self, name))
+        copy.outcome = None
         kind: Any = type(self.fitness)
         copy.fitness = kind.__new__(kind)  # its __init__ checks what is known
         copy.fitness.wvalues = self.fitness.wvalues

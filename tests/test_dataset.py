@@ -14,6 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.structure.splice import make_individual, partition_tree
+from evotree.schema import Schema
 from tests.strategies import datasets, populations, seeds, stream_of
 
 
@@ -280,7 +281,10 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
             {"y": [0.0, 1e-300, 0.0], "task": "regression"},
             "y has values .* from 1e-100",
         ),
-        ({"feature_names": ("a", "b")}, "feature_names has 2 names: one for each of 3"),
+        (
+            {"schema": Schema.of_features("ab")},
+            "schema has 2 features: one for each of 3",
+        ),
         ({"extras": {"cost": [1.0, 2.0]}}, r"extras\['cost'\] has shape \(2,\)"),
         ({"scaling": "robust"}, "scaling='robust'"),
         ({"task": "ranking"}, "task='ranking'"),

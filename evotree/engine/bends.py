@@ -68,7 +68,7 @@ def open_features(dataset: Dataset) -> np.ndarray:
 
     These are all that are no bends, and the bends that enter.
     """
-    bends = {} if dataset.schema is None else dataset.schema.bends
+    bends = dataset.schema.bends
     is_open = np.ones(dataset.X.shape[1], dtype=bool)
     is_open[list(bends)] = False
     # A hinge from below is the sum of its column and that from above.

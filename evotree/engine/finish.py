@@ -202,8 +202,7 @@ class Finisher:
         self.constraints = problem.constraints
         self.precision = problem.config.precision
         self.rows = problem.dataset.penalized(penalties.term)
-        schema = problem.dataset.schema
-        self._bends = {} if schema is None else schema.bends
+        self._bends = problem.dataset.schema.bends
         self._kept = [*self.constraints, *self._least_rows()]
         self._rounder: Rounder | None = None
         if self.precision is not None:

@@ -46,7 +46,6 @@ from evotree.operators.initialization.population import (
     splits_for,
 )
 from evotree.operators.structure.splice import make_individual
-from evotree.schema import Schema
 from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree
 
@@ -233,12 +232,12 @@ def prepare(
     )
     problem = make(dataset)
     shapes = evolution.shapes
-    if schema is None and shapes not in (AUTO, None):
+    if not schema.is_table and shapes not in (AUTO, None):
         raise ValueError(
             f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, "
             f"allowed are {AUTO!r} and None."
         )
-    if schema is None or shapes not in (AUTO, QUARTILES):
+    if not schema.is_table or shapes not in (AUTO, QUARTILES):
         return problem
     chooses = is_auto(config.size_penalty) or is_auto(config.term_penalty)
     if shapes == AUTO and not (chooses and config.objective == "squared_error"):
@@ -316,7 +315,7 @@ def _with_objective(dataset: Dataset, config: SearchConfig, is_soft: bool) -> Da
         max_terms=config.max_terms,
         constraint=check_monotonic_cst(
             config.monotonic_cst,
-            dataset.schema or Schema.of_features(dataset.feature_names),
+            dataset.schema,
             dataset.n_classes,
         ),
     )

@@ -19,7 +19,7 @@ in microarray experiments. Statistical Applications in Genetics and Molecular Bi
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -126,22 +126,10 @@ class TreeEstimator(RowEncoder):
         rows = self._features(X)  # first: it says so where there is no model
         return self.tree_.decision_path(rows)
 
-    def _repr_html_inner(self) -> str:
-        """Return what a notebook shows that knows no bundles: scikit-learn's diagram, the tree."""
-        return self._with_tree(super()._repr_html_inner())
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return what a notebook shows, as text and as HTML."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._with_tree(bundle["text/html"])
-        return bundle
-
-    def _with_tree(self, diagram: str) -> str:
-        """Put the tree, if there is one, below a diagram."""
-        return (
-            diagram + notebook_html(self) if self.__sklearn_is_fitted__() else diagram
-        )
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: scikit-learn's diagram, and the tree, if there is one."""
+        diagram: str = super()._html_repr()
+        return diagram + notebook_html(self) if hasattr(self, "fitted_") else diagram
 
     def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set what is known of a tree in the units of its training rows."""
@@ -171,7 +159,6 @@ class TreeEstimator(RowEncoder):
         end: float = math.inf,
     ) -> Fitted:
         """Return what training rows say of a tree over raw features; soft sides may be brief."""
-        assert dataset.schema is not None
         return Fitted(
             tree,
             dataset.schema,
@@ -387,8 +374,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     @property
     def _is_calibrated(self) -> bool:
         """Whether intervals were learned for the present tree."""
-        calibration = self._calibration
-        return calibration is not None and calibration.fitted is self.fitted_
+        return getattr(self._calibration, "fitted", None) is self.fitted_
 
     def predict_interval(
         self, X: Any, coverage: float = 0.9
@@ -406,12 +392,12 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         hold at once is less probable. Calibrated by groups, the n of the bounds are groups.
         """
         check_is_fitted(self)
-        if self._calibration is None or not self._is_calibrated:
+        if not self._is_calibrated:
             raise NotFittedError(
                 "predict_interval: this estimator is not calibrated; call calibrate(X, y) with "
                 "held-out rows first."
             )
-        _, scores, mass = self._calibration
+        _, scores, mass = cast(Calibration, self._calibration)
         width = conformal_width(scores, coverage, mass)
         rows = self._features(X)
         middle = self._predict_targets(rows)
@@ -481,11 +467,9 @@ def conformal_width(
     """
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
-    what = "rows"
+    what = "rows" if mass is None else "groups"
     if mass is None:
         mass = np.arange(1.0, len(scores) + 1.0).reshape(-1, *[1] * (scores.ndim - 1))
-    else:
-        what = "groups"
     n = round(float(mass[-1].max()))
     # 10 * 0.9 is 9, whatever it rounds to
     least = (n + 1) * coverage * (1.0 - 1e-12)
@@ -494,4 +478,4 @@ def conformal_width(
             f"coverage={coverage!r}: {n} {what} of calibration allow {n / (n + 1):.6g} at most."
         )
     at = np.minimum((mass < least).sum(axis=0), len(scores) - 1)
-    return scores[at] if scores.ndim == 1 else scores[at, np.arange(scores.shape[1])]
+    return np.take_along_axis(scores, at[np.newaxis], axis=0)[0]

@@ -17,15 +17,12 @@ from evotree.engine.problem import PARAMETERS, Penalties
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.rows import Beside
 from evotree.fitness.base import PenalizedAccuracy
-from evotree.fitted import Fitted
 from evotree.front import FrontTree
 from evotree.operators.constraints import Held
 from evotree.operators.losses import quality_on
 from evotree.operators.pruning import kept_nodes, prune_tree
 from evotree.schema import LARGEST, columns_asked, is_number
-from evotree.tree import ObliqueTree, SoftSides, node_weights
-
-_NONE = Beside()
+from evotree.tree import ObliqueTree, node_weights
 
 
 class Editor:
@@ -35,31 +32,22 @@ class Editor:
     the quality after the penalties for nodes and terms, and complexity, before and after the edit,
     and how many rows reach another leaf and are predicted otherwise. Nodes are positions in the
     arrays of ``tree_``, as printed. Leaves, probabilities, explanations and deviations are those
-    that a fit makes of these rows; all nodes need some. Without rows leaves may get another class.
+    that a fit makes of these rows; all nodes need some.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        X: Any,
-        y: Any = None,
-        beside: Beside = _NONE,
-    ) -> None:
+    def __init__(self, model: Any, X: Any, y: Any, beside: Beside) -> None:
         check_is_fitted(model)
-        if X is not None:
-            model.fitted_.check_beside("edit", beside.exposure, beside.sample_weight)
-        if X is None and y is not None:
-            raise ValueError("X=None, and y was given: allowed are both, or neither.")
+        model.fitted_.check_beside("edit", beside.exposure, beside.sample_weight)
         self.model = model
         self.tree = model.tree_
-        self._finisher = None if X is None else finisher_of(model, X, y, beside)
+        self._finisher = finisher_of(model, X, y, beside)
 
     def __repr__(self) -> str:
         splits, leaves = (
             ", ".join(map(str, np.flatnonzero(self.tree.is_leaf == is_leaf))) or "none"
             for is_leaf in (False, True)
         )
-        n_rows = 0 if self._finisher is None else self._finisher.rows.n_rows
+        n_rows = self._finisher.rows.n_rows
         return (
             f"Editor of {type(self.model).__name__}, {n_rows} rows: splits {splits}; "
             f"leaves {leaves}"
@@ -133,19 +121,6 @@ class Editor:
             f"drop_term({node}, {feature!r})", k, weights, threshold
         )
 
-    def swap(self, node: int) -> Any:
-        """Return a model that predicts the same, in which the sides of a split change places."""
-        k = self._node("swap", node)
-        tree = self.tree
-        nodes = np.arange(len(tree))
-        right = tree.right(k)
-        end = k + tree.subtree_size[k]
-        kept = np.r_[
-            nodes[: k + 1], nodes[right:end], nodes[k + 1 : right], nodes[end:]
-        ]
-        fitted = _swapped(self.model.fitted_, k, kept)
-        return self._model(f"swap({node})", fitted.tree, kept, fitted=fitted)
-
     def relabel(self, leaf: int, value: Any) -> Any:
         """Return a model in which a leaf predicts another class, or a number; None ends that.
 
@@ -175,10 +150,7 @@ class Editor:
                     f"value={value!r}: allowed are None and numbers, {n_outputs}."
                 )
             code = np.array([_checked_number("value", one) for one in numbers])
-        kept = np.arange(len(self.tree))
-        if self._finisher is None and is_classifier(self.model) and value is not None:
-            return self._model(edit, self.tree, kept, {k: code}, self.model.fitted_)
-        return self._refilled(edit, self.tree, kept, {k: code})
+        return self._refilled(edit, self.tree, np.arange(len(self.tree)), {k: code})
 
     # ---- what edits are made of ------------------------------------------------------------------
 
@@ -214,28 +186,12 @@ class Editor:
     def _refilled(
         self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any = None
     ) -> Any:
-        """Return a model of some splits, whose leaves are those that a fit makes."""
-        if self._finisher is None:
-            raise ValueError(
-                f"{edit} needs rows: call model.edit(X, y) with the training rows."
-            )
-        filled = refill(edit, self.model, self._finisher, tree)
-        return self._model(edit, filled, kept, relabelled)
+        """Return a copy of the model with other splits, and what the edit cost.
 
-    def _model(
-        self,
-        edit: str,
-        tree: ObliqueTree,
-        kept: np.ndarray,
-        relabelled: Any = None,
-        fitted: Fitted | None = None,
-    ) -> Any:
-        """Return a copy of the model with another tree, and what the edit cost.
-
-        What is known of the tree is `fitted`, where it does not follow from the rows.
+        The leaves are those that a fit makes, but for what some were made to predict by hand.
         """
         model = self.model
-        old = self.tree
+        tree = refill(edit, model, self._finisher, tree)
         before = model.fitted_.by_hand
         by_hand = {
             k: before[at] for k, at in enumerate(kept.tolist()) if at in before
@@ -246,37 +202,39 @@ class Editor:
             if value is not None and tree.is_leaf[k]
         }
         tree = _relabelled(tree, after)
-        cost: dict[str, Any] = {
-            "complexity_before": old.complexity,
-            "complexity": tree.complexity,
-        }
-        edited = FrontTree.of(tree, np.nan, "edited")
-        if self._finisher is not None:
-            rows = self._finisher.rows
-            fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
-            for name, one, values in (("_before", old, before), ("", tree, after)):
-                score = model._score_of(rows, one)
-                if not values:
-                    quality = scores_on(rows, one)[0]
-                elif rows.n_classes and rows.objective is not None and not one.models:
-                    # It reads what the rows say, not what was set by hand.
-                    quality = np.nan
-                else:
-                    quality = quality_on(rows, one)
-                edited = FrontTree.of(one, quality, "edited")
-                cost |= {
-                    f"score{name}": score,
-                    f"objective{name}": float(fitness(edited)[0]),
-                }
-            cost["n_moved"], cost["n_changed"] = _differences(rows, old, tree, kept)
+        rows, old = self._finisher.rows, self.tree
+        worth_before, _ = self._worth(old, before)
+        worth, edited = self._worth(tree, after)
+        n_moved, n_changed = _differences(rows, old, tree, kept)
+        cost = {f"{name}_before": value for name, value in worth_before.items()}
+        cost |= worth | {"n_moved": n_moved, "n_changed": n_changed}
         made = copy(model)
-        if fitted is None and self._finisher is not None:
-            fitted = model._fitted_of(tree, self._finisher.problem.dataset)
-        assert fitted is not None
+        fitted = model._fitted_of(tree, self._finisher.problem.dataset)
         made.fitted_ = replace(model._with_labels(fitted, edited), by_hand=after)
         made.pareto_front_ = model.pareto_front_.choosing(tree)
         made.edit_cost_ = pd.Series(cost, name=edit, dtype=object)
         return made
+
+    def _worth(
+        self, tree: ObliqueTree, by_hand: Mapping[int, Any]
+    ) -> tuple[dict[str, Any], FrontTree]:
+        """Return what a tree is worth on the rows, and the tree with its quality."""
+        model, rows = self.model, self._finisher.rows
+        if not by_hand:
+            quality = scores_on(rows, tree)[0]
+        elif rows.n_classes and rows.objective is not None and not tree.models:
+            # It reads what the rows say, not what was set by hand.
+            quality = np.nan
+        else:
+            quality = quality_on(rows, tree)
+        judged = FrontTree.of(tree, quality, "edited")
+        fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
+        worth = {
+            "complexity": tree.complexity,
+            "score": model._score_of(rows, tree),
+            "objective": float(fitness(judged)[0]),
+        }
+        return worth, judged
 
 
 def _checked_number(name: str, value: Any) -> float:
@@ -347,50 +305,6 @@ def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
         for array in (models.intercepts, models.lowest, models.highest):
             array[leaves] = models.as_scores(given[:, j])
     return tree.replaced(values=numbers, models=tree.models.with_each(each))
-
-
-def _swapped(fitted: Fitted, k: int, kept: np.ndarray) -> Fitted:
-    """Return what is known of a tree whose nodes stand in another order, a split mirrored."""
-    tree, sides, training = fitted.tree, fitted.sides, fitted.training
-    weights, thresholds, size = (array[kept] for array in tree.splits)
-    weights[k] = 0.0 - weights[k]
-    # A row on the hyperplane was on the left, and has to be on the right.
-    thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
-    swapped = tree.replaced(
-        weights=weights,
-        thresholds=thresholds,
-        subtree_size=size,
-        **{
-            name: array[kept]
-            for name, array in (
-                ("values", tree.values),
-                ("labels", tree.given_labels),
-                ("weighted_n_node_samples", tree.weighted_n_node_samples),
-                ("row_counts", tree.row_counts),
-            )
-            if array is not None
-        },
-        models=None if tree.models is None else tree.models.take(kept),
-    )
-    if sides is not None:
-        intercepts = sides.intercepts[kept]
-        intercepts[k] = 0.0 - intercepts[k]
-        sides = SoftSides(sides.slopes[kept], intercepts, sides.shares[kept])
-    if training is not None:
-        means, spreads = training.means[kept], training.spreads[kept]
-        training = replace(training, means=means, spreads=spreads)
-    facts: dict[str, Any] = {
-        name: None if array is None else array[kept]
-        for name in ("deviations", "label_costs")
-        for array in [getattr(fitted, name)]
-    }
-    facts |= {
-        name: {at: known[j] for at, j in enumerate(kept.tolist()) if j in known}
-        for name in ("notes", "curves")
-        for known in [getattr(fitted, name)]
-        if known is not None
-    }
-    return replace(fitted, tree=swapped, sides=sides, training=training, **facts)
 
 
 def _differences(

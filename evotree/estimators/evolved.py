@@ -6,8 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
@@ -27,7 +28,7 @@ from evotree.engine.config import (
     is_auto,
     plain_config,
 )
-from evotree.engine.evolution import Run, logbook_of, plain_logbook
+from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish_run
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
 from evotree.engine.search import RowSearch
@@ -48,8 +49,6 @@ from evotree.schema import NumericColumn, Schema
 from evotree.tables.columns import positions_of
 from evotree.tables.frames import read_labels
 from evotree.tree import ObliqueTree, node_weights
-
-_Kind = TypeVar("_Kind", bound=type)
 
 _SHAPE = """max_depth : int, at least 1, or None, default=None
         Greatest depth of a tree; None for any.
@@ -229,29 +228,21 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 f"{kinds[dataset.n_classes == 0]}: {cls.__name__} takes those over {n_features} "
                 f"features, for {kinds[is_regressor]}."
             )
-        if dataset.schema is None:
-            names = dataset.feature_names
+        if not dataset.schema.is_table:
             means = np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
-            columns = map(NumericColumn, names, means.tolist())
+            columns = map(NumericColumn, dataset.feature_names, means.tolist())
             dataset = replace(dataset, schema=Schema(tuple(columns)))
         estimator.n_features_in_ = n_features
         if dataset.feature_names != tuple(f"x{j}" for j in range(n_features)):
             # The rows were a table.
             estimator.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
-        penalties = Penalties(
-            *(
-                0.0 if is_auto(penalty) else float(penalty)
-                for penalty in (estimator.size_penalty, estimator.term_penalty)
-            )
-        )
+        given = (estimator.size_penalty, estimator.term_penalty)
+        penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
         config = plain_config(estimator)
+        constraints = make_constraints(config, evolution_of(config), dataset)
         estimator._keep(
             finish_run(
-                Problem(
-                    dataset,
-                    config,
-                    make_constraints(config, evolution_of(config), dataset),
-                ),
+                Problem(dataset, config, constraints),
                 run,
                 dataset,
                 Choice(seed_from(estimator.random_state), penalties),
@@ -466,12 +457,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         if rule == CHOSEN:
             chosen: Any = self._chosen
         else:
-            held_out = None if X is None else self._held_out(X, y)
-            if held_out is not None:
-                beside = Beside(groups=groups, exposure=exposure)
+            held_out = None
+            if X is not None:
                 self.fitted_.check_beside("select_tree", exposure)
-                extras, _ = beside.columns(X, held_out.X, held_out.y)
-                held_out = held_out.with_extras(extras)
+                rows = self._held_out(X, y)
+                beside = Beside(groups=groups, exposure=exposure)
+                held_out = rows.with_extras(beside.columns(X, rows.X, rows.y)[0])
             chosen = select(
                 self.pareto_front_,
                 rule,
@@ -492,8 +483,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     def edit(
         self,
-        X: Any = None,
-        y: Any = None,
+        X: Any,
+        y: Any,
         sample_weight: Any = None,
         sensitive: Any = None,
         *,
@@ -528,35 +519,26 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         beside = Beside(sample_weight, sensitive, groups, cv, exposure)
         return refit(self, X, y, beside, hold)
 
-    def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
+    def apply(self, X: Any, tree: int | None = None) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.
 
-        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
+        `tree` is a position in `pareto_front_`; None is `tree_`.
         """
         return base.TreeEstimator.apply(self._with(tree), X)
 
-    def _with(self, tree: Any) -> Self:
+    def _with(self, tree: int | None) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
         check_is_fitted(self)
-        is_tree = isinstance(tree, ObliqueTree)
-        # The tree is no member of the front, if it was edited, and on workers there is no front.
-        if tree is None or (is_tree and tree == self.tree_):
+        if tree is None:
             return self
-        front = self.pareto_front_
-        n = len(front)
-        at = front.index(tree) if is_tree and tree in front else tree
-        if (
-            isinstance(at, bool)
-            or not isinstance(at, int | np.integer)
-            or not -n <= at < n
-        ):
-            shown = type(tree).__name__ if is_tree else repr(tree)
+        models = self.pareto_front_.models
+        if not isinstance(tree, Integral) or not -len(models) <= tree < len(models):
             raise ValueError(
-                f"tree={shown}: allowed are None, tree_, positions in pareto_front_, "
-                f"0 to {n - 1}, and its members."
+                f"tree={tree!r}: allowed are None and positions in pareto_front_, 0 to "
+                f"{len(models) - 1}."
             )
         other = copy(self)
-        other.fitted_ = front.models[at]
+        other.fitted_ = models[tree]
         return other
 
     def _score_of(self, rows: Dataset, tree: ObliqueTree) -> float:
@@ -584,25 +566,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         groups = {name: values[name] for name in GROUPS}
         if self.evolution is None:
             groups["evolution"] = Evolution()
-        elif not isinstance(self.evolution, Evolution):  # `fit` refuses it
-            del groups["evolution"]
         return with_nested(groups) | values
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
         return self._clone_sharing("callbacks")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what files keep; skops knows lists, but not those of DEAP's kind."""
-        state: dict[str, Any] = super().__getstate__()
-        if "history_" in state:
-            state = {**state, "history_": plain_logbook(state["history_"])}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if isinstance(state.get("history_"), Mapping):
-            state = {**state, "history_": logbook_of(state["history_"])}
-        super().__setstate__(state)
 
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
@@ -659,16 +627,6 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     leaves: Any = "auto"
     class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
-
-    def expected_costs(self) -> np.ndarray:
-        """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
-
-        The expected cost of its label, by the shares of the training rows, and the cost of the
-        features on the way. Where leaves have models, whose labels differ from row to row, it is
-        the mean cost of what the tree predicts for the training rows that reach a node.
-        """
-        check_is_fitted(self)
-        return self._expected_costs(self.tree_, self.fitted_.label_costs)
 
     def _expected_costs(
         self, tree: ObliqueTree, label_costs: np.ndarray | None
@@ -749,18 +707,15 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         costs = self._expected_costs(tree, fitted.label_costs) if is_of_costs else None
         return replace(fitted, tree=tree, costs=costs)
 
-    def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
+    def predict(self, X: Any, tree: int | None = None) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
 
         It is the most frequent one there, or the one that is best for the objective, as
-        `predict_proba` says. `tree` is a position in `pareto_front_`, or a member of it; None is
-        `tree_`.
+        `predict_proba` says. `tree` is a position in `pareto_front_`; None is `tree_`.
         """
         return base.TreeClassifier.predict(self._with(tree), X)
 
-    def predict_proba(
-        self, X: Any, tree: int | ObliqueTree | None = None
-    ) -> np.ndarray:
+    def predict_proba(self, X: Any, tree: int | None = None) -> np.ndarray:
         """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
         With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, with
@@ -768,8 +723,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         that leaf has the largest one. `predict` returns this class, unless the objective is
         ``"balanced_accuracy"``, ``"f1"``, ``"f1_macro"``, ``"mcc"`` or ``"cost"``: these choose the
         labels of leaves, while probabilities stay estimates. The class that is cheapest to predict
-        need not be the most probable one. `tree` is a position in `pareto_front_`, or a member of
-        it; None is `tree_`.
+        need not be the most probable one. `tree` is a position in `pareto_front_`; None is `tree_`.
         """
         return base.TreeClassifier.predict_proba(self._with(tree), X)
 
@@ -831,13 +785,13 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
         return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
 
     def predict(
-        self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False
+        self, X: Any, tree: int | None = None, *, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return what the leaf that each row reaches predicts, its mean target or its line.
 
         With `return_std` standard deviations of the targets about them come second, those of the
         leaves (`evotree.estimators.base.leaf_deviations`). Of several outputs each has a column.
-        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
+        `tree` is a position in `pareto_front_`; None is `tree_`.
         """
         return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)
 

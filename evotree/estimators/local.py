@@ -250,10 +250,8 @@ class GreedyTree(LocalTree):
 
     def _risk(self) -> str | None:
         """Return the criterion that `ccp_alpha` is weighed against, or None for error."""
-        is_named = isinstance(self.criterion, str)
-        return (
-            self.criterion if is_named and self.criterion != "absolute_error" else None
-        )
+        is_risk = isinstance(self.criterion, str) and self.criterion != "absolute_error"
+        return self.criterion if is_risk else None
 
 
 def _unit(dataset: Dataset) -> float:
@@ -599,22 +597,15 @@ class TAOPath:
     Attributes
     ----------
     table : DataFrame
-        One row a tree: ``C``; ``n_iter``, the sweeps; ``train_score`` and ``test_score``, the share
-        of rows that are classified right, or R²; ``leaves``, ``nodes``; ``weights``, those that are
-        not 0, and ``weight_share``, their share of all weights of the internal nodes;
-        ``path_mean``, ``path_min`` and ``path_max``, the tests that the training rows meet;
-        ``cost``, the multiplications that a training row takes in the mean.
+        One row a tree: ``C``; ``train_score``, the share of the rows that are classified right, or
+        R²; ``leaves``; ``weights``, those that are not 0; ``path_mean``, the tests that a training
+        row meets in the mean; ``cost``, the multiplications that it takes.
     estimators : list of TAOClassifier or TAORegressor
         The fitted estimators; the ``tree_`` of each is over raw features, with exact zeros.
     """
 
     table: pd.DataFrame
     estimators: list[AlternatingTree]
-
-    @property
-    def trees(self) -> list[ObliqueTree]:
-        """The trees over raw features."""
-        return [estimator.tree_ for estimator in self.estimators]
 
 
 def tao_path(
@@ -624,8 +615,6 @@ def tao_path(
     Cs: Sequence[float] = COSTS,
     estimator: AlternatingTree | None = None,
     sample_weight: Any = None,
-    X_test: Any = None,
-    y_test: Any = None,
 ) -> TAOPath:
     """Fit trees for falling C, each starting from the one before; a table of them, and the trees.
 
@@ -645,18 +634,12 @@ def tao_path(
         Parameters of the trees but for C; it is not changed; by default ``TAOClassifier()``.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows, for the fits.
-    X_test : array-like of shape (n_test_samples, n_features), optional
-        Rows for the test score.
-    y_test : array-like of shape (n_test_samples,), optional
-        Their labels, or targets.
     """
     costs = sorted((float(C) for C in Cs), reverse=True)
     if not costs or not all(0.0 < C < np.inf for C in costs):
         raise ValueError(
             f"Cs={Cs!r}: allowed are finite numbers above 0, at least one."
         )
-    if (X_test is None) != (y_test is None):
-        raise ValueError("X_test and y_test: allowed are both or neither.")
     model = clone(TAOClassifier() if estimator is None else estimator).set_params(
         C=costs[0]
     )
@@ -665,18 +648,18 @@ def tao_path(
     dataset = model._make_dataset(X, y, beside, model.scaling)
     dataset = dataset.evolved_for(model._objective(dataset))
     individual = model._first(dataset)
-    records: list[dict[str, float]] = []
     fitted: list[AlternatingTree] = []
     for C in costs:
         step = clone(model).set_params(C=C)
         step._make_dataset(X, y, beside, model.scaling)
         step.n_iter_ = step._optimize(individual, dataset, monotone=not fitted)
         step._keep_tree(individual.to_tree(), dataset)
-        record = {"C": C, "n_iter": step.n_iter_, "train_score": step.score(X, y)}
-        if X_test is not None:
-            record["test_score"] = step.score(X_test, y_test)
-        records.append(record | sizes_of_tree(step.tree_, step.apply(X)))
         fitted.append(step)
+    records = [
+        {"C": step.C, "train_score": step.score(X, y)}
+        | sizes_of_tree(step.tree_, step.apply(X))
+        for step in fitted
+    ]
     return TAOPath(pd.DataFrame(records), fitted)
 
 
@@ -686,16 +669,9 @@ def sizes_of_tree(tree: ObliqueTree, leaves: np.ndarray) -> dict[str, float]:
     paid = np.zeros(tree.n_nodes, dtype=np.int64)
     for k in np.flatnonzero(~tree.is_leaf).tolist():
         paid[[tree.left(k), tree.right(k)]] = paid[k] + n_weights[k]
-    path = node_depths(tree.subtree_size)[leaves]
     return {
         "leaves": tree.n_leaves,
-        "nodes": tree.n_nodes,
         "weights": int(n_weights.sum()),
-        "weight_share": float(
-            n_weights.sum() / max(1, (~tree.is_leaf).sum() * tree.n_features)
-        ),
-        "path_mean": float(path.mean()),
-        "path_min": int(path.min()),
-        "path_max": int(path.max()),
+        "path_mean": float(node_depths(tree.subtree_size)[leaves].mean()),
         "cost": float(paid[leaves].mean()),
     }

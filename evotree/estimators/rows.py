@@ -29,7 +29,6 @@ from evotree.configuration import (
     Constrained,
     LinearLeaves,
     StrOptions,
-    check_sample_weight,
 )
 from evotree.dataset import (
     EXPOSURE,
@@ -53,6 +52,7 @@ from evotree.schema import (
     CategoricalColumn,
     Column,
     Schema,
+    columns_asked,
     quoted,
 )
 from evotree.tables.columns import encode_in_order, fit_columns, numbers_of
@@ -93,12 +93,7 @@ class Beside:
 
     def weights(self, X: Any, table: Any) -> np.ndarray:
         """Return the weights of the rows of a table, within the bounds of data sets."""
-        weight = check_sample_weight(
-            by_row(self.sample_weight, X, "sample_weight"),
-            table,
-            dtype=np.float64,
-            ensure_non_negative=True,
-        )
+        weight = by_row(self.sample_weight, X, "sample_weight")
         return check_weight(weight, len(table))
 
     def columns(self, X: Any, table: Any, y: np.ndarray) -> tuple[dict[str, Any], Any]:
@@ -328,22 +323,10 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
     if isinstance(given, pd.Series) and is_bool_dtype(given.dtype):
         given = by_label(given, table.columns, "categorical_features")
     chosen = np.asarray(given)
-    kind = chosen.dtype.kind
-    if kind == "b" and chosen.shape == (n_features,):
+    if chosen.dtype.kind == "b" and chosen.shape == (n_features,):
         return chosen
-    allowed: Any = range(n_features) if kind in "iu" else table.columns.tolist()
-    if (
-        chosen.ndim != 1
-        or kind == "b"
-        or any(one not in allowed for one in chosen.tolist())
-    ):
-        raise ValueError(
-            f"categorical_features={given!r}: allowed are None, {FROM_DTYPE!r}, a mask of "
-            f"{n_features} truth values, positions from 0 to {n_features - 1}, and the names of "
-            "columns."
-        )
-    wanted = set(chosen.tolist())
-    return np.array([one in wanted for one in allowed])
+    asked = columns_asked(chosen.tolist(), list(table.columns), "categorical_features")
+    return np.isin(np.arange(n_features), list(asked))
 
 
 def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
@@ -352,14 +335,7 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
         if is_categorical[j] or (is_numeric_dtype(dtype) and dtype.kind != "c"):
             continue
         column = table.iloc[:, j].dropna()
-        try:
-            # Times would become numbers of nanoseconds, complex numbers real ones.
-            is_time = dtype.kind in "mM" or isinstance(dtype, pd.PeriodDtype)
-            strange = column if is_time or dtype.kind == "c" else column[:0]
-            if not len(strange):
-                column.to_numpy(dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            strange = column[numbers_of(column).isna()]
+        strange = column[numbers_of(column).isna()]
         if not len(strange):
             continue
         held = f"X has {quoted(strange.iloc[0])} in the column {table.columns[j]!r}"

@@ -183,18 +183,13 @@ def compile_all(task: str) -> None:
             estimator.fit(X, y).predict(X)
 
 
-def warmup(background: bool = False) -> None:
+def warmup() -> None:
     """Compile what fits need, in one process for each task; numba's cache keeps it.
-
-    Parameters
-    ----------
-    background : bool, default=False
-        Whether to return at once; fits meanwhile compile what is not there yet.
 
     Raises
     ------
     OSError
-        If a process does not start, or, in the foreground, if it fails.
+        If a process does not start, or if it fails.
     """
     processes = [
         start_python(
@@ -202,8 +197,6 @@ def warmup(background: bool = False) -> None:
         )
         for task in TASKS
     ]
-    if background:
-        return
     for task, process in zip(TASKS, processes, strict=True):
         if process.wait() != 0:
             raise OSError(

@@ -32,6 +32,7 @@ from evotree.operators.initialization.population import sparsity_path
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Axis
 from evotree.rng import as_generator, make_streams
+from evotree.schema import Schema
 from evotree.tree import ObliqueTree
 
 log = logging.getLogger(__name__)
@@ -253,8 +254,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
         mean=dataset.mean[features],
         scale=dataset.scale[features],
         spread=dataset.spread[features],
-        feature_names=tuple(dataset.feature_names[j] for j in features),
-        schema=None,
+        schema=Schema.of_features(dataset.feature_names[j] for j in features),
         objective=objective,
     )
 

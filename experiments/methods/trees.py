@@ -246,7 +246,7 @@ def grow_tao(
     """Optimize trees of some depths alternately with an L1 penalty, along paths of falling C."""
     models = (TAOClassifier(depth=depth, random_state=random_state) for depth in depths)
     paths = (tao_path(X, codes, Cs=Cs, estimator=model) for model in models)
-    return [tree for path in paths for tree in path.trees]
+    return [model.tree_ for path in paths for model in path.estimators]
 
 
 def grow_linear(
