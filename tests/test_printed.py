@@ -26,7 +26,6 @@ def a_run():
 
 RESULTS = {
     "Editor": (lambda: MODEL.edit(X, Y), "150 rows: splits 0"),
-    "Editor without rows": (lambda: MODEL.edit(), "0 rows: splits 0"),
     "Run": (a_run, "8 individuals: generation 2"),
     "Run to come": (lambda: Run([]), "going on"),
     "Explanation": (lambda: MODEL.explain(X), "150 rows"),

@@ -519,26 +519,28 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         beside = Beside(sample_weight, sensitive, groups, cv, exposure)
         return refit(self, X, y, beside, hold)
 
-    def apply(self, X: Any, tree: int | None = None) -> np.ndarray:
+    def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.
 
-        `tree` is a position in `pareto_front_`; None is `tree_`.
+        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return base.TreeEstimator.apply(self._with(tree), X)
 
-    def _with(self, tree: int | None) -> Self:
+    def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
         check_is_fitted(self)
         if tree is None:
             return self
-        models = self.pareto_front_.models
-        if not isinstance(tree, Integral) or not -len(models) <= tree < len(models):
+        front, at = self.pareto_front_, tree
+        if isinstance(tree, ObliqueTree) and tree in front:
+            at = front.index(tree)
+        if not isinstance(at, Integral) or not -len(front) <= at < len(front):
             raise ValueError(
-                f"tree={tree!r}: allowed are None and positions in pareto_front_, 0 to "
-                f"{len(models) - 1}."
+                f"tree={tree!r}: allowed are None, positions in pareto_front_, 0 to "
+                f"{len(front) - 1}, and its members."
             )
         other = copy(self)
-        other.fitted_ = models[tree]
+        other.fitted_ = front.models[at]
         return other
 
     def _score_of(self, rows: Dataset, tree: ObliqueTree) -> float:
@@ -707,15 +709,18 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         costs = self._expected_costs(tree, fitted.label_costs) if is_of_costs else None
         return replace(fitted, tree=tree, costs=costs)
 
-    def predict(self, X: Any, tree: int | None = None) -> np.ndarray:
+    def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
 
         It is the most frequent one there, or the one that is best for the objective, as
-        `predict_proba` says. `tree` is a position in `pareto_front_`; None is `tree_`.
+        `predict_proba` says. `tree` is a position in `pareto_front_`, or a member of it; None is
+        `tree_`.
         """
         return base.TreeClassifier.predict(self._with(tree), X)
 
-    def predict_proba(self, X: Any, tree: int | None = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, tree: int | ObliqueTree | None = None
+    ) -> np.ndarray:
         """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
         With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, with
@@ -723,7 +728,8 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         that leaf has the largest one. `predict` returns this class, unless the objective is
         ``"balanced_accuracy"``, ``"f1"``, ``"f1_macro"``, ``"mcc"`` or ``"cost"``: these choose the
         labels of leaves, while probabilities stay estimates. The class that is cheapest to predict
-        need not be the most probable one. `tree` is a position in `pareto_front_`; None is `tree_`.
+        need not be the most probable one. `tree` is a position in `pareto_front_`, or a member of
+        it; None is `tree_`.
         """
         return base.TreeClassifier.predict_proba(self._with(tree), X)
 
@@ -785,13 +791,13 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
         return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
 
     def predict(
-        self, X: Any, tree: int | None = None, *, return_std: bool = False
+        self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return what the leaf that each row reaches predicts, its mean target or its line.
 
         With `return_std` standard deviations of the targets about them come second, those of the
         leaves (`evotree.estimators.base.leaf_deviations`). Of several outputs each has a column.
-        `tree` is a position in `pareto_front_`; None is `tree_`.
+        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)
 

@@ -202,10 +202,10 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         at = exposures(times, self.cum_baseline_hazard_)
         return rows.with_extras({EXPOSURE: at}).evolved_for(self.objective_)
 
-    def predict(self, X: Any, tree: int | None = None) -> np.ndarray:
+    def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the risk of each row: its hazard, by that of all training rows.
 
-        `tree` is a position in `pareto_front_`; None is `tree_`.
+        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         model = self._with(tree)
         return model.tree_.predict_value(model._features(X))[:, 0]

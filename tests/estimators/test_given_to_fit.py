@@ -4,9 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor
+from evotree import EvoTreeRegressor
 from tests.quick_models import brief
 
 RNG = np.random.default_rng(0)
@@ -65,23 +64,3 @@ def test_a_model_of_weights_warns_of_rows_without():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plain.edit(ROWS, y)
-
-
-def test_swapping_sides_changes_no_probability_and_needs_no_rows():
-    X, y = load_breast_cancer(return_X_y=True)
-    X = X[:, :6]
-    model = brief(EvoTreeClassifier, size_penalty=0.001).fit(X, y)
-    assert model.probabilities_ is not None
-    for k in np.flatnonzero(~model.tree_.is_leaf).tolist():
-        swapped = model.edit().swap(k)
-        assert swapped.tree_ != model.tree_
-        np.testing.assert_allclose(
-            swapped.predict_proba(X), model.predict_proba(X), rtol=0.0, atol=1e-12
-        )
-        np.testing.assert_array_equal(swapped.predict(X), model.predict(X))
-        terms, again = (
-            one.explain(X[:5]).terms.contribution.abs().sum()
-            for one in (model, swapped)
-        )
-        assert again == pytest.approx(terms)
-        assert swapped.edit().swap(k).tree_ == model.tree_

@@ -88,7 +88,7 @@ def test_costs_choose_labels_and_are_told(rare):
     leaves = model.apply(X)
     for leaf in np.unique(leaves):
         shares = np.bincount(y[leaves == leaf], minlength=2) / (leaves == leaf).sum()
-        assert model.expected_costs()[leaf] == pytest.approx((shares @ costs).min())
+        assert model.fitted_.costs[leaf] == pytest.approx((shares @ costs).min())
     assert "; costs " in export_text(model)
     assert "; costs " not in export_text(plain)
     with pytest.raises(ValueError, match="label 7"):
