@@ -7,11 +7,9 @@ import ast
 import re
 import subprocess
 import sys
-import tokenize
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -227,51 +225,6 @@ def test_functions_are_short(path):
             and lines_without_docstring(node) > FUNCTION_LINES
         ):
             yield node, f"{node.name} has {lines_without_docstring(node)} lines"
-
-
-def comments(path):
-    """Yield the comments of a file: the line, what stands before it there, and its text."""
-    with tokenize.open(path) as file:
-        for token in tokenize.generate_tokens(file.readline):
-            if token.type == tokenize.COMMENT:
-                before = token.line[: token.start[1]].strip()
-                line = SimpleNamespace(lineno=token.start[0])
-                yield line, before, token.string.lstrip("#").strip()
-
-
-def torn_comments(path):
-    """Yield comments that stand alone without being a sentence, or that finish a constant's name.
-
-    A first word of letters alone, in lower case, begins no sentence; one with an underscore, a
-    point or brackets is a name, as a setting of Sphinx-Gallery. A line below another comment may go
-    on with it, save below one behind code, which is where a formatter tears them apart.
-    """
-    last = 0
-    for line, before, text in comments(path):
-        if not before:
-            if last != line.lineno - 1 and re.match(r"[a-z][a-z'-]*(?![\w.(\[])", text):
-                yield line, f"begins in the middle of a sentence: {text}"
-            last = line.lineno
-        elif re.match(r"_?[A-Z][A-Z0-9_, ]*(:.*)?=", before) and text.startswith("of "):
-            yield line, f"the name of the constant lacks: {text}"
-
-
-@for_each(ALL_FILES)
-def test_comments_are_whole(path):
-    """A formatter moves comments away from what they are about, and nobody reads them again."""
-    yield from torn_comments(path)
-
-
-def test_torn_comments_are_found(tmp_path):
-    source = tmp_path / "some.py"
-    source.write_text(
-        "# A sentence that goes on\n# in the next line.\n# plt.show() is code.\n"
-        "_MAX_ROUNDS = 200  # of programs\n"
-        "_DELAY = 2.0  # seconds, that a user\n# waits at most\n"
-        "\n# by such a search, and\n_UNUSED = ()\n"
-        "# some_name = 1\nx = f(1)  # of its sums\nPAIR, _OTHER = 1, 2  # of a leaf\n"
-    )
-    assert [line.lineno for line, _ in torn_comments(source)] == [4, 6, 8, 12]
 
 
 def test_lines_of_the_package_are_not_packed():

@@ -180,21 +180,6 @@ def test_targets_are_standardized_and_merged(seed):
     assert share @ back == pytest.approx(np.average(y, weights=weight))
 
 
-@given(datasets(), seeds)
-def test_take_keeps_units_and_classes(dataset, seed):
-    rows = np.flatnonzero(
-        np.random.default_rng(seed).integers(0, 2, dataset.n_distinct)
-    )
-    part = dataset.take(rows, np.full(len(rows), 2.0))
-    np.testing.assert_array_equal(part.X, dataset.X[rows])
-    np.testing.assert_array_equal(part.raw, dataset.raw[rows])
-    assert part.n_classes == dataset.n_classes and (part.y == dataset.y[rows]).all()
-    assert part.total_weight == 2.0 * len(rows)
-    np.testing.assert_array_equal(
-        dataset.take(rows).sample_weight, dataset.sample_weight[rows]
-    )
-
-
 @given(populations(size=3))
 def test_trees_go_to_raw_units_and_back_and_training_rows_stay_where_they_are(drawn):
     dataset, individuals = drawn

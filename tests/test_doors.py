@@ -25,7 +25,6 @@ from evotree.schema import TRUTH, WHOLE, CategoricalColumn
 from evotree.tables.columns import encode, positions_of, value_of
 from evotree.tables.frames import read_labels
 from evotree.tables.readers import EXACT_NUMBERS, read_table
-from evotree.texts import coefficient_table
 from tests.quick_models import brief
 
 LEVELS = {
@@ -370,15 +369,3 @@ def test_periods_are_no_numbers():
             ValueError, match="in the column 'when'.*days since the first"
         ):
             ObliqueTreeClassifier().fit(pd.DataFrame({"when": column}), [0, 1, 2] * 3)
-
-
-def test_coefficients_have_names_of_their_own():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["leaf", "intercept", "x"])
-    model = ObliqueTreeRegressor("axis", leaves="linear", max_depth=1).fit(
-        X, X.sum(axis=1)
-    )
-    table = coefficient_table(model)
-    assert table.columns.is_unique and {"leaf", "'leaf'", "'intercept'"} <= {
-        *table.columns
-    }

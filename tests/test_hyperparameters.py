@@ -19,7 +19,7 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-from evotree import Checkpoint, Cost, EvoTreeClassifier, EvoTreeRegressor
+from evotree import Checkpoint, Cost, EvoTreeClassifier
 from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.engine import choice as choosing
 from evotree.engine.choice import (
@@ -66,7 +66,7 @@ from evotree.operators.losses import loss_moments, mean_and_error, row_losses
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax
-from tests.quick_models import FREE, assert_same_fit, brief, evolved
+from tests.quick_models import FREE, assert_same_fit, evolved
 from tests.strategies import any_populations, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
@@ -259,14 +259,6 @@ def test_penalties_that_are_given_are_kept(size, term, expected):
     assert {one.term for one in free} == {0.125} and len(free) == len(SIZE_MULTIPLES)
 
 
-def test_the_penalty_of_the_least_loss_is_chosen():
-    dataset, alike = chessboard(600, 2), (0.5, 0.001, 0.0005)
-    found = choose(dataset, Search(), size_penalties=alike)
-    assert found.penalties == 0.001  # as good as the last one, and before it
-    # Nothing to choose.
-    assert choose(dataset, Search(), size_penalties=[0.25])[0] == 0.25
-
-
 def test_searches_see_the_other_folds_and_all_penalties():
     dataset, search = chessboard(100, 2), Search()
     found = choose(dataset, search, n_folds=4, max_folds=3)
@@ -421,29 +413,6 @@ def test_the_most_complex_trees_that_are_good_have_the_least_penalties_to_evolve
         assert table.most_complex(standard_errors, kind) == near[-1]
 
 
-@given(some_trials(TREE), st.integers(0, 30), st.booleans())
-def test_a_large_tree_has_to_be_clearly_better(trials, more, is_clear):
-    """The best one is large, and all others are not."""
-    best, *others = CANDIDATES_OF_KINDS[TREE][::-1]
-    for trial in trials:
-        for one in others:
-            trial.sizes[one] = 1, 20
-        trial.sizes[best] = 1, int(LARGE) + 1 + more
-        least = min(trial.losses[one].min() for one in others)
-        trial.losses[best] = np.full_like(trial.weights, least - 1.0)
-    table = Table.of(trials)
-    second = table.simplest(0.0, TREE)
-    gains = [table.gain(best, one) for one in others]
-    gain, error = min(gains)
-    shift = gain - (2.1 if is_clear else 1.9) * error
-    assume(error > 1e-6)
-    for trial in trials:
-        trial.losses[best] = trial.losses[best] + shift
-    chosen = Table.of(trials).simplest(STANDARD_ERRORS, TREE)
-    assert second == best
-    assert (chosen == best) == is_clear
-
-
 @pytest.mark.parametrize(
     ("smaller", "larger", "n_errors"),
     [
@@ -502,37 +471,6 @@ def test_an_evolved_tree_is_less_complex_and_as_good_or_clearly_better(trials):
     same = [one for one in same if (sizes[one] == sizes[bred]).all()]
     least = max(same, key=lambda one: one.at)
     assert found.winner == (least if gain > needed * error else plain)
-
-
-def test_of_penalties_with_the_same_trees_the_least_are_taken():
-    lost, worse = np.zeros(4), np.ones(4)
-    evolved = [Candidate(EVOLVED, at) for at in range(3)]
-    losses = dict(zip(evolved, (lost, lost, worse), strict=True))
-    losses[Candidate(TREE, 0)] = worse
-    sizes = dict.fromkeys(losses, (2, 3))
-    trees = FirstTrees([[None]] * 3, [])
-    trial = Trial(0, trees, losses, sizes, np.ones(4))
-    penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
-    found = verdict_of([trial], penalties)
-    assert found.winner == evolved[1] and found.penalties == penalties[1]
-    larger = sizes | {evolved[1]: (4, 9)}  # another tree that loses as much
-    found = verdict_of([trial._replace(sizes=larger)], penalties)
-    assert found.winner == evolved[0]
-
-
-def test_the_logistic_tree_that_wins_is_the_one_that_is_kept():
-    """Among themselves another would win: their losses differ little from row to row."""
-    noise = np.random.default_rng(0).normal(size=100)
-    small, large = (Candidate(LOGISTIC, strength=Strength(C)) for C in (0.1, 1.0))
-    losses = {
-        small: np.full(100, 0.1),
-        large: np.full(100, 0.09),
-        Candidate(TREE, 0): 0.08 + noise - noise.mean(),
-    }
-    sizes = dict(zip(losses, ((2, 3), (2, 5), (4, 8)), strict=True))
-    trial = Trial(0, FirstTrees([[None]], []), losses, sizes, np.ones(100))
-    found = verdict_of([trial], [Penalties(0.01, 0.0)])
-    assert found.winner == small and found.logistic == small.strength
 
 
 @given(some_trials(TREE, LOGISTIC))
@@ -671,27 +609,6 @@ def test_evolved_trees_join_the_trials_where_they_gain(tried, good):
     assert found.penalties == penalties[found.winner.at]
 
 
-def test_evolution_is_judged_by_the_same_run_for_all_seeds_and_threads(tried):
-    _, rows, trials = tried
-    worse = losing(trials[:2], lambda one: 100.0)
-    judged = [
-        with_evolution(
-            prepare(rows, quick(SearchConfig, random_state=seed, n_jobs=n_jobs)),
-            rows,
-            worse,
-            math.inf,
-        )
-        for seed, n_jobs in ((0, 1), (7, 2))
-    ]
-    for one, other in zip(*judged, strict=True):
-        assert one.losses.keys() == other.losses.keys() > worse[0].losses.keys()
-        for candidate in one.losses:
-            assert one.sizes[candidate] == other.sizes[candidate]
-            np.testing.assert_array_equal(
-                one.losses[candidate], other.losses[candidate]
-            )
-
-
 # ---- fits ----------------------------------------------------------------------------------------
 
 
@@ -776,12 +693,6 @@ def test_where_there_is_one_candidate_nothing_is_compared(task):
     for penalties in given:
         problem = prepare(dataset, quick(SearchConfig, **options, **penalties))
         assert next(trials_of(problem, problem.dataset, math.inf), None) is None
-
-
-def test_a_fit_that_compares_nothing_has_no_choice():
-    assert brief().fit(*load_iris(return_X_y=True)).choice_ is None
-    rows = make_friedman1(60, 5, random_state=0)
-    assert brief(EvoTreeRegressor).fit(*rows).choice_ is None
 
 
 # ---- continued -----------------------------------------------------------------------------------

@@ -162,31 +162,6 @@ def test_columns_of_models_in_leaves_are_asked_for():
     assert "b" in model.used_columns and "c" not in model.used_columns
 
 
-@pytest.mark.parametrize(
-    ("y", "said"),
-    [
-        ([0, 0, 0, 0], "1 node, 1 leaf, depth 0, 0 terms,"),
-        ([0, 0, 1, 1], "3 nodes, 2 leaves, depth 1, 1 term,"),
-    ],
-)
-def test_a_model_counts_in_words(y, said):
-    fitted = ObliqueTreeClassifier("axis").fit(
-        pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]}), y
-    )
-    summary = Model.of(fitted, "y").summary()
-    assert said in summary and "1, as 1 feature\n" in summary
-
-
-def test_levels_called_missing_are_kept(tmp_path):
-    path = tmp_path / "m.json"
-    columns = (
-        CategoricalColumn("b", ("missing", None), "x"),
-        NumericColumn("size", 0.0),
-    )
-    save_model(path, changed(make_model(), schema=Schema(columns)))
-    assert load_model(path).schema.columns == columns
-
-
 def test_a_fitted_estimator_is_kept(tmp_path):
     frame = pd.DataFrame(
         {"size": [0.1, 7.0, None, 3.0] * 5, "b": pd.Categorical(list("xyyx") * 5)}

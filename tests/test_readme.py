@@ -16,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 
 from evotree import __version__
@@ -214,33 +213,6 @@ def test_every_page_is_listed_and_linked(folder):
     pages = {page.stem for page in (DOCS / folder).glob("*.md")}
     assert set(re.findall(rf"^{folder}/(\w+)$", listed, re.MULTILINE)) == pages
     assert set(re.findall(rf"\({folder}/(\w+)\.md\)", listed)) == pages
-
-
-@pytest.mark.slow
-def test_the_tutorial_says_what_its_models_do(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code = (DOCS / "examples" / "plot_00_tutorial.py").read_text(encoding="utf-8")
-    names = {}
-    exec(code, names)
-    model, right = names["model"], names["right"]
-    candidates = model.choice_.to_frame()
-    of_logistic = candidates[candidates["kind"] == "logistic"]["loss"]
-    of_chosen = candidates[candidates["chosen"]]["loss"]
-    assert of_logistic.min() > 2 * of_chosen.item()
-    assert right[5] < right[6] - 0.02 and right[9] - 0.01 < right[6]
-    assert model._chosen.n_terms >= model.tree_.n_terms == 6
-    columns = model.feature_names_
-    asked = {
-        columns[k].split(" ")[0]
-        for k in np.flatnonzero(model.tree_.weights.any(axis=0))
-    }
-    assert asked == {"work", "savings", "income", "rent", "instalment"}
-    of_rule = names["rounder"].tree_.weights.any(axis=0)
-    assert not of_rule[[name.startswith(("region", "age")) for name in columns]].any()
-    assert names["further"].tree_.n_terms == 6  # nothing was added
-    shown = names["figures"]["the edited tree"]
-    assert shown["accuracy"] > names["figures"].loc["accuracy"].drop(shown.name).max()
-    plt.close("all")
 
 
 if __name__ == "__main__":

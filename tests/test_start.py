@@ -240,29 +240,18 @@ def test_the_process_that_compiles_ends_with_its_parent(seconds, tmp_path):
     assert not is_alive(child)
 
 
-@pytest.mark.parametrize(("background", "n_waits"), [(False, 2), (True, 0)])
-def test_kernels_are_compiled_ahead_of_time_by_a_process_for_each_task(
-    background, n_waits, monkeypatch
-):
-    started, waits, status = [], [], [0, 0]
-
-    class Process:
-        returncode = 3
-
-        def wait(self):
-            waits.append(self)
-            return status.pop()
-
+def test_kernels_are_compiled_ahead_of_time_by_a_process_for_each_task(monkeypatch):
+    started, status = [], [0, 0]
+    process = SimpleNamespace(wait=status.pop, returncode=3)
     monkeypatch.setattr(
-        warmup, "start_python", lambda code: started.append(code) or Process()
+        warmup, "start_python", lambda code: started.append(code) or process
     )
-    evotree.warmup(background=background)
-    assert len(waits) == n_waits and len(started) == 2
+    evotree.warmup()
+    assert not status and len(started) == 2
     assert "'classification'" in started[0] and "'regression'" in started[1]
     status[:] = [3, 3]
-    if not background:
-        with pytest.raises(OSError, match="for classification ended with 3"):
-            evotree.warmup()
+    with pytest.raises(OSError, match="for classification ended with 3"):
+        evotree.warmup()
 
 
 def test_another_distribution_in_the_same_folder_is_named_and_breaks_nothing(tmp_path):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 
-from evotree.operators.pruning import prune_tree
 from evotree.texts import export_html, export_text
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees, node_depths
 from tests import exported
@@ -163,28 +162,6 @@ def test_fitted_trees_know_the_spread_of_features_and_the_rows_of_nodes(model):
         clone(model).fit(X, target, sample_weight=0.0 * weight + 7.0).tree_.row_counts
         is None
     )
-
-
-@given(exported.trees(), st.data())
-def test_pruning_keeps_the_spread_and_the_rows_of_the_nodes_left(tree, data):
-    marks = np.array(
-        data.draw(st.lists(st.booleans(), min_size=len(tree), max_size=len(tree)))
-    )
-    pruned = prune_tree(tree, marks)
-    assert pruned.spread is tree.spread
-    if tree.n_node_samples is None:
-        assert pruned.n_node_samples is None
-        return
-    counts = np.round(9.0 * tree.values).astype(np.int64)
-    kept = prune_tree(tree.replaced(row_counts=counts), marks).row_counts
-    np.testing.assert_array_equal(kept, np.round(9.0 * pruned.values))
-    # The values, drawn at random, tell the nodes apart, or they do not differ.
-    known = {
-        (*v, n) for v, n in zip(tree.values.tolist(), tree.n_node_samples, strict=True)
-    }
-    kept = zip(pruned.values.tolist(), pruned.n_node_samples, strict=True)
-    assert len(pruned.n_node_samples) == pruned.n_nodes
-    assert all((*v, n) in known for v, n in kept)
 
 
 def test_a_small_tree_prints_its_rules_and_a_large_one_its_sizes():

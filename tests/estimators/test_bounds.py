@@ -112,21 +112,6 @@ def test_every_operator_and_given_trees_keep_them():
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_bounds_that_do_not_bind_change_nothing(kind):
-    X, y = KINDS[kind](return_X_y=True)
-    free = brief(kind).fit(X, y)
-    wide = {
-        "max_depth": 99,
-        "max_leaf_nodes": 10**6,
-        "min_samples_leaf": 1,
-        "max_terms": 10**6,
-    }
-    bound = brief(kind, **wide, interaction_cst=[list(range(X.shape[1]))]).fit(X, y)
-    assert bound.tree_ == free.tree_ and bound.hall_of_fame_ == free.hall_of_fame_
-    assert list(bound.pareto_front_) == list(free.pareto_front_)
-
-
 def test_columns_of_categories_and_missing_numbers_go_with_all_their_features():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X.columns = ["a", "b", "c", "d"]

@@ -6,10 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,10 +24,8 @@ from evotree import (
     Refinement,
     keep_best_trees,
 )
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, as_text
 from evotree.engine import choice
-from evotree.engine.config import evolution_of
-from evotree.engine.state import compared
 from tests.quick_models import assert_same_fit, brief, nested
 
 X, Y = load_wine(return_X_y=True)
@@ -262,38 +258,6 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_tree(tmp_path, every):
 # ---- in another process --------------------------------------------------------------------------
 
 
-def parameters_of(model):
-    """Return what must be the same when a search of a model continues, as text."""
-    return compared(
-        SimpleNamespace(
-            config=model,
-            evolution=evolution_of(model),
-            class_weight=getattr(model, "class_weight", None),
-        )
-    )
-
-
-def test_what_differs_inside_of_a_parameter_is_seen():
-    costs = np.ones(2000)
-    other = np.where(np.arange(2000) == 1000, 2.0, costs)
-    base = parameters_of(quick(objective=Cost(features=costs)))
-    assert base == parameters_of(quick(objective=Cost(features=costs.copy())))
-    assert base != parameters_of(quick(objective=Cost(features=other)))
-    assert base != parameters_of(quick(objective=Cost(features=pd.Series(costs))))
-    scaled = [
-        parameters_of(quick(objective=partial(scaled_weight, factor=k)))
-        for k in (1, 1, 2)
-    ]
-    assert scaled[0] == scaled[1] != scaled[2]
-    objectives = [lambda counts: 1.0, lambda counts: 0.0]
-    first, second = (parameters_of(quick(objective=one)) for one in objectives)
-    assert first != second and first == parameters_of(quick(objective=objectives[0]))
-    plain, same = ({"tao": one(0.3), "oc1": 0.7} for one in (float, np.float64))
-    assert parameters_of(quick(refinement=plain)) == parameters_of(
-        quick(refinement=same)
-    )
-
-
 class Weighted:
     """A score of leaves with a state of its own."""
 
@@ -307,42 +271,36 @@ class Weighted:
         return self(counts)
 
 
-def test_objects_are_told_apart_by_what_they_hold(tmp_path):
-    for kind in (Weighted, lambda weight: Weighted(weight).of):
-        first, same, other = (
-            parameters_of(quick(objective=kind(weight))) for weight in (0.0, 0.0, 0.2)
-        )
-        assert first == same != other
-    nested = [parameters_of(quick(objective=Weighted(Weighted(k)))) for k in (0, 0, 1)]
-    assert nested[0] == nested[1] != nested[2]
-    path = tmp_path / "fit.npz"
-    quick(objective=Weighted(0.0), max_generations=2, checkpoint=path).fit(X, Y)
-    with pytest.raises(ValueError, match="objective=.*: the run in .* has objective="):
-        quick(objective=Weighted(0.2), checkpoint=resumed(path)).fit(X, Y)
-    quick(objective=Weighted(0.0), checkpoint=resumed(path)).fit(X, Y)
+def weighted(counts, weight):
+    return Weighted(weight)(counts)
 
 
-def test_functions_of_one_name_are_told_apart_by_what_they_do():
-    """As where a notebook defines a function again."""
-    versions = []
-    for body in ("counts.max()", "counts.max() + 0.0", "counts.max()"):
-        scope = {"__name__": "notebook"}
-        exec(f"def score(counts):\n    return {body}", scope)
-        versions.append(parameters_of(quick(objective=scope["score"])))
-    assert versions[0] == versions[2] != versions[1]
+def score_of(body):
+    """Return a function of a notebook, where one of the same name may follow."""
+    scope = {"__name__": "notebook"}
+    exec(f"def score(counts):\n    return {body}", scope)
+    return scope["score"]
 
 
-def test_what_changes_no_tree_may_change():
-    warm = quick(warm_start=True, max_generations=3).fit(X, Y)
-    before = warm.tree_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warm.set_params(probability="leaf", max_generations=3).fit(X, Y)
-    assert warm.tree_ == before and warm.probabilities_ is None
+ONES = np.ones(2000)
+OTHER = np.where(np.arange(2000) == 1000, 2.0, ONES)
+# A value, another object that is the same, and one that differs inside.
+ALIKE = {
+    "arrays": (Cost(features=ONES), Cost(features=ONES.copy()), Cost(features=OTHER)),
+    "tables": (pd.Series(ONES), pd.Series(ONES.copy()), ONES),
+    "numbers": ({"tao": 0.3}, {"tao": np.float64(0.3)}, {"tao": 0.4}),
+    "partials": [partial(weighted, weight=k) for k in (1, 1, 2)],
+    "objects": [Weighted(k) for k in (0.0, 0.0, 0.2)],
+    "methods": [Weighted(k).of for k in (0.0, 0.0, 0.2)],
+    "nested": [Weighted(Weighted(k)) for k in (0, 0, 1)],
+    "functions": list(map(score_of, ("0.0", "0.0", "1.0"))),
+}
 
 
-def scaled_weight(counts, factor):
-    return factor * counts.max(axis=1).sum() / counts.sum()
+@pytest.mark.parametrize("name", ALIKE)
+def test_values_are_told_apart_by_what_they_hold(name):
+    one, same, other = map(as_text, ALIKE[name])
+    assert one == same != other
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import (
     load_breast_cancer,
     load_iris,
@@ -18,28 +17,9 @@ from evotree import EvoTreeClassifier, EvoTreeRegressor, parallel, to_frame
 from evotree.engine.choice import TERM_MULTIPLES
 from evotree.engine.problem import NOISE
 from evotree.texts import export_text
-from tests.quick_models import FIXED, brief, every_evolved, nested, rows_for
+from tests.quick_models import FIXED, brief
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
-
-
-def arrays_in(value, seen=None):
-    """Return all arrays that a value holds, however deep."""
-    seen = {} if seen is None else seen
-    if id(value) in seen or isinstance(value, str | bytes | type):
-        return []
-    seen[id(value)] = value
-    if isinstance(value, np.ndarray):
-        return [value, *arrays_in(value.base, seen)]
-    parts = list(value.values()) if isinstance(value, dict) else []
-    if isinstance(value, list | tuple | set | frozenset):
-        parts += value
-    parts += vars(value).values() if hasattr(value, "__dict__") else []
-    names = [
-        name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())
-    ]
-    parts += [getattr(value, name) for name in names if hasattr(value, name)]
-    return [array for part in parts for array in arrays_in(part, seen)]
 
 
 def test_predictions_follow_from_the_tree():
@@ -137,26 +117,3 @@ def test_default_trees_have_few_terms_and_digits():
 
 
 # ---- what stays of a fit -------------------------------------------------------------------------
-
-
-@every_evolved
-@pytest.mark.parametrize(
-    "changed", [{}, {"islands": 2, "variation__algorithm": "nsga2"}]
-)
-def test_no_rows_stay(model, changed):
-    """Of no array has any axis the number of rows, or of the rows that the fitness was on."""
-    X, y = rows_for(model)
-    X, y = X[:149], y[:149]  # a prime number
-    seen = []
-    watched = clone(model).set_params(
-        callbacks=[lambda run: seen.append(run.best.order.size)]
-    )
-    fitted = watched.set_params(**nested(changed)).fit(X, y).set_params(callbacks=None)
-    arrays = arrays_in(fitted)
-    assert len(arrays) > 20 and seen
-    sizes = {n for array in arrays for n in (*array.shape, array.size)}
-    assert not [n for n in sizes if n and (n % 149 == 0 or n in seen)]
-    warm = clone(fitted).set_params(warm_start=True).fit(X, y)  # which keeps them
-    assert seen[0] in {array.size for array in arrays_in(warm)}
-    cold = warm.set_params(warm_start=False).fit(X, y)
-    assert seen[0] not in {array.size for array in arrays_in(cold)}

@@ -165,16 +165,6 @@ def test_rates_are_found_that_counts_hide():
     assert deviance < mean_poisson_deviance(y, glm.predict(X) * exposure)
 
 
-def test_chosen_penalties_take_rows_as_units():
-    X, y, exposure = counts_of(300)
-    model = evolved(EvoTreeRegressor, objective="poisson", **FREE)
-    model.fit(X, y, exposure=exposure)
-    assert model.get_n_leaves() > 1
-    again = evolved(EvoTreeRegressor, objective="poisson", **FREE)
-    again.fit(X, y, exposure=16.0 * exposure)
-    assert again.size_penalty_ == model.size_penalty_
-
-
 @given(seeds)
 @settings(max_examples=20)
 def test_errors_of_choices_count_rows_whatever_their_exposures(seed):
@@ -269,22 +259,6 @@ def fitted():
     return model.fit(X, y, exposure=exposure)
 
 
-@pytest.mark.slow
-def test_log_linear_leaves_add_to_splits(fitted):
-    X, y, exposure = log_linear(4000, 1)
-    train, counts, exposures = log_linear(800, 0)
-    glm = PoissonRegressor(alpha=0.0)
-    glm.fit(train, counts / exposures, sample_weight=exposures)
-    means = evolved(EvoTreeRegressor, objective="poisson", **FREE)
-    means.fit(train, counts, exposure=exposures)
-    ours, others, constant = (
-        mean_poisson_deviance(y, np.maximum(model.predict(X), 1e-9) * exposure)
-        for model in (fitted, glm, means)
-    )
-    assert fitted.tree_.models.is_log
-    assert ours < min(others, constant)
-
-
 def test_log_linear_leaves_never_explode(fitted):
     X, _, _ = log_linear(800, 0)
     seen = fitted.predict(X)
@@ -292,17 +266,6 @@ def test_log_linear_leaves_never_explode(fitted):
     assert np.isfinite(far).all()
     assert far.max() <= seen.max() * (seen.max() / seen.min()) ** 0.5
     assert (far > 0.0).all()
-
-
-def test_edits_fit_log_linear_leaves_again(fitted):
-    X, y, exposure = log_linear(800, 0)
-    k = int(np.flatnonzero(~fitted.tree_.is_leaf)[-1])
-    edited = fitted.edit(X, y, exposure=exposure).prune(k)
-    assert edited.tree_.models.is_log
-    leaf = int(edited.apply(X)[0])
-    by_hand = edited.edit(X, y, exposure=exposure).relabel(leaf, 0.5)
-    inside = edited.apply(X) == leaf
-    np.testing.assert_allclose(by_hand.predict(X[inside]), 0.5)
 
 
 # ---- what is refused -----------------------------------------------------------------------------

@@ -107,16 +107,6 @@ def test_presets(name):
         ObliqueTreeClassifier.from_preset("ID3")
 
 
-def test_order_of_rows_does_not_matter():
-    X, y = (rows[::2] for rows in load_wine(return_X_y=True))
-    order = np.random.default_rng(0).permutation(len(y))
-    for splitter in SPLITTERS:
-        model = ObliqueTreeClassifier(splitter, max_depth=2, random_state=0)
-        assert model.fit(X, y).tree_ == clone(model).fit(X[order], y[order]).tree_, (
-            splitter
-        )
-
-
 def test_regression_prunes_in_the_units_of_the_targets():
     X, y = load_diabetes(return_X_y=True)
     X = X + np.random.default_rng(0).normal(0.0, 1e-5, X.shape)  # no two rows tie

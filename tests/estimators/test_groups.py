@@ -43,7 +43,7 @@ from evotree.operators.losses import loss_moments, mean_and_error
 from evotree.operators.pruning import node_losses, sum_losses
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
-from tests.quick_models import FREE, brief, evolved
+from tests.quick_models import FREE, evolved
 from tests.strategies import seeds
 
 COPIES = 4
@@ -129,18 +129,6 @@ def test_standard_errors_are_those_of_the_sums_of_groups(dataset, seed):
     assert error == pytest.approx(expected)
 
 
-def test_equal_rows_of_one_group_tell_as_much_as_one():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=50)
-    ones = np.arange(50)
-    once = mean_and_error(loss_moments(values, np.ones(50), ones))[1]
-    copies = loss_moments(np.repeat(values, 9), np.ones(450), np.repeat(ones, 9))
-    again = mean_and_error(copies)[1]
-    assert again == pytest.approx(once)
-    assert once == pytest.approx(values.std(ddof=1) / np.sqrt(50))
-    assert mean_and_error(loss_moments(np.ones(3), np.ones(3), ones[:3]))[1] == 0.0
-
-
 # ---- through all doors ---------------------------------------------------------------------------
 
 
@@ -205,59 +193,6 @@ def test_what_a_fit_holds_out_parts_no_group(name, seen):
 
 
 # ---- what comes of it ----------------------------------------------------------------------------
-
-
-BOTH = {
-    "greedy classes": greedy(standard_errors=1.0),
-    "greedy numbers": ObliqueTreeRegressor(
-        "axis", pruning="cross_validation", standard_errors=1.0, random_state=0
-    ),
-    "evolved classes": quick(),
-    # Of 100 single rows bends are chance more often than of their copies.
-    "evolved numbers": evolved(
-        EvoTreeRegressor, **FREE | {"max_generations": 2, "shapes": None}
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BOTH)
-def test_copies_in_groups_lead_to_the_tree_of_single_rows(name):
-    """In the median of three draws within two leaves or terms; penalties within a factor of 4.
-
-    A column that tells the groups apart is used once at most, by chance. Without groups it always
-    is, since it tells what the copies of held-out rows have; trees are at least five times as
-    complex, and penalties less than a tenth.
-    """
-    found = {"once": [], "groups": [], "rows": []}
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        signal = rng.normal(size=100)
-        X = pd.DataFrame({"patient": 1.0 * rng.permutation(100), "signal": signal})
-        if "classes" in name:
-            y = (signal > 0.0) ^ (rng.random(100) < 0.2)
-        else:
-            y = 2.0 * (signal > 0.0) + rng.normal(size=100)
-        patients = np.repeat(np.arange(100), COPIES)
-        again = X.iloc[patients].reset_index(drop=True)
-        again["signal"] += 0.02 * rng.normal(size=len(again))
-        for how, rows, target, groups in (
-            ("once", X, y, None),
-            ("groups", again, y[patients], patients),
-            ("rows", again, y[patients], None),
-        ):
-            model = BOTH[name].fit(rows, target, groups=groups)
-            uses = model.importances(named=True)["patient"] > 0.0
-            penalty = np.log(getattr(model, "size_penalty_", 1.0))
-            found[how].append((model.tree_.complexity, penalty, uses))
-    once, grouped, alone = (np.median(found[how], axis=0) for how in found)
-    assert abs(grouped[0] - once[0]) <= 2.0
-    assert alone[0] >= 5.0 * grouped[0]
-    assert abs(grouped[1] - once[1]) <= np.log(4.0)
-    if "evolved" in name:
-        assert alone[1] <= grouped[1] - np.log(10.0)
-    assert sum(used for *_, used in found["groups"]) <= 1
-    assert all(used for *_, used in found["rows"])
 
 
 @pytest.mark.parametrize("seed", [3, 5])
@@ -359,18 +294,6 @@ def test_intervals_cover_rows_of_further_groups():
         conformal_width(flat[order], 0.96, np.cumsum(mass[order]))
 
 
-def test_copies_of_held_out_rows_do_not_make_the_rule_surer():
-    X, y, groups, X_once, y_once = copies(n=100, noise=0.0)
-    model = brief(size_penalty=0.0).fit(X_once, y_once)
-    rng = np.random.default_rng(1)
-    flips = rng.random(100) < 0.2
-    once = model.select_tree("simplest", X_once, y_once ^ flips).tree_
-    found = model.select_tree("simplest", X, y ^ flips[groups], groups=groups).tree_
-    assert found.complexity <= once.complexity
-    sure = model.select_tree("simplest", X, y ^ flips[groups]).tree_
-    assert sure.complexity >= once.complexity
-
-
 # ---- folds of the user's own ---------------------------------------------------------------------
 
 
@@ -453,13 +376,6 @@ def test_what_is_wrong_is_said(model, case):
     _, _, _, X, y = copies()
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, **given_)
-
-
-def test_weights_of_zero_leave_no_fold_empty():
-    _, _, _, X, y = copies()
-    weight = np.repeat([1.0, 0.0], 30)
-    with pytest.raises(ValueError, match="cv has no rows to train on, or to hold out"):
-        greedy().fit(X, y, weight, cv=[(range(30), range(30, 60))])
 
 
 LABELS = (str, float, lambda g: (g, "a"), lambda g: pd.Timestamp(g, unit="D"))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -103,33 +102,6 @@ def test_a_further_score_is_below_the_width_with_the_probability(n, coverage, se
     assert coverage - 1e-9 <= np.mean(covered) <= coverage + 1.0 / (n + 1) + 1e-9
 
 
-# ---- coverage ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("coverage", "uneven"), [(0.5, True), (0.9, False), (0.9, True)]
-)
-@pytest.mark.parametrize("model", KINDS[4:7], ids=name_of)
-def test_intervals_cover_as_often_as_they_claim(model, coverage, uneven):
-    """The share that one calibration covers has a beta distribution (Vovk 2012)."""
-    n, n_splits = 100, 60
-    k = np.ceil((n + 1) * coverage)
-    of_calibration = stats.beta(k, n + 1 - k).var()
-    deviation = np.sqrt((of_calibration + coverage * (1.0 - coverage) / n) / n_splits)
-    hits = []
-    for seed in range(n_splits):
-        X, y = noisy(3 * n, seed, uneven)
-        fitted = clone(model).fit(X[:n], y[:n]).calibrate(X[n : 2 * n], y[n : 2 * n])
-        lower, upper = fitted.predict_interval(X[2 * n :], coverage)
-        hits.append((lower <= y[2 * n :]) & (y[2 * n :] <= upper))
-    found = np.mean(hits)
-    assert (
-        coverage - 4.0 * deviation
-        <= found
-        <= coverage + 1.0 / (n + 1) + 4.0 * deviation
-    )
-
-
 # ---- calls ---------------------------------------------------------------------------------------
 
 
@@ -155,9 +127,6 @@ def test_calibration_is_asked_for_and_kept(model):
 def test_bad_calls_are_named():
     X, y = noisy(120, 0)
     fitted = clone(KINDS[3]).fit(X, y)
-    for wrong in (X[:, :2], X[:5]):
-        with pytest.raises(ValueError, match="features|inconsistent"):
-            fitted.calibrate(wrong, y)
     fitted.calibrate(X[:19], y[:19])
     for coverage in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(

@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from evotree import (
@@ -32,7 +32,7 @@ from evotree import (
 from evotree.configuration import check_parameters, constraints_of
 from evotree.engine.config import SearchConfig
 from evotree.estimators import EVOLUTION_PRESETS
-from tests.quick_models import brief, every_evolved, evolved
+from tests.quick_models import brief, every_evolved
 
 KINDS = [EvoTreeClassifier, EvoTreeRegressor]
 GROUPS = [
@@ -291,18 +291,3 @@ def test_bad_parameters_are_named(name, values):
         ValueError, match="'n_jobs' parameter of EvoTreeRegressor .* Got 0"
     ):
         brief(EvoTreeRegressor, n_jobs=0).fit(np.eye(4), [0, 1, 0, 1])
-
-
-def test_first_trees_are_regularized_whether_or_not_there_is_refinement():
-    X, y = load_wine(return_X_y=True)
-    fixed = {"population_size": 16, "max_generations": 0, "size_penalty": 0.002}
-    fixed |= {"term_penalty": 0.0005, "leaves": "constant", "random_state": 0}
-    strong, usual = Regularization(C=0.01), Regularization()
-    fronts = [
-        evolved(EvoTreeClassifier, refinement=refinement, regularization=of, **fixed)
-        .fit(X, y)
-        .pareto_front_
-        for refinement, of in ((None, strong), ("tao", strong), (None, usual))
-    ]
-    assert list(fronts[0]) == list(fronts[1])
-    assert list(fronts[0]) != list(fronts[2])

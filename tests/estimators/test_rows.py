@@ -12,10 +12,7 @@ from sklearn.base import clone, is_classifier
 from evotree import ObliqueTreeClassifier
 from evotree.tables.columns import encode
 from tests.quick_models import (
-    assert_same,
-    assert_same_fit,
     every,
-    every_evolved,
     outputs,
 )
 
@@ -218,42 +215,3 @@ def test_wrong_categorical_features_are_named(given):
     X, y = mixed()
     with pytest.raises(ValueError, match="categorical_features"):
         ObliqueTreeClassifier(categorical_features=given).fit(X, y)
-
-
-# ---- the estimators of evolved trees -------------------------------------------------------------
-
-
-@every_evolved
-def test_the_front_reads_encoded_rows(model):
-    X, y = mixed_for(model)
-    fitted = clone(model).set_params(size_penalty=0.0, term_penalty=0.0).fit(X, y)
-    rows = fitted.encode(X, bends=True)
-    for at, tree in enumerate(fitted.pareto_front_):
-        np.testing.assert_array_equal(fitted.apply(X, tree=at), tree.apply(rows))
-    best = max(fitted.pareto_front_, key=lambda tree: tree.quality)
-    chosen = fitted.select_tree("accurate", X, y)
-    assert chosen.score(X, y) >= 0.99 * best.quality
-    assert_same(
-        fitted.select_tree("simplest", X, y), fitted.select_tree("simplest", X, y), X
-    )
-
-
-@every_evolved
-def test_searches_on_mixed_rows_continue(model, tmp_path):
-    X, y = mixed_for(model)
-    whole = (
-        clone(model)
-        .set_params(evolution__max_samples=0.5, evolution__patience=None)
-        .fit(X, y)
-    )
-    path = tmp_path / "run.npz"
-    cut = clone(whole).set_params(checkpoint=path, max_generations=4).fit(X, y)
-    # The rows are the same, whichever way their categories are declared.
-    cut.set_params(checkpoint__resume=True, categorical_features=["colour", "sex"])
-    assert_same_fit(cut.fit(X.astype({"colour": object, "sex": object}), y), whole)
-    other = cut.set_params(categorical_features=["colour", "sex", "count"])
-    with pytest.raises(ValueError, match="other rows"):
-        other.fit(X, y)
-    warm = clone(model).set_params(warm_start=True, max_generations=2).fit(X, y)
-    warm.set_params(max_generations=4).fit(X, y)
-    assert_same_fit(warm, clone(model).fit(X, y))

@@ -5,9 +5,7 @@ from copy import deepcopy
 from functools import cache, partial
 
 import joblib
-import pandas as pd
 import pytest
-from deap import tools
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -27,7 +25,6 @@ from evotree import (
     Regularization,
     TAOClassifier,
     TAORegressor,
-    to_frame,
 )
 from evotree.texts import notebook_html
 from tests.quick_models import (
@@ -38,7 +35,6 @@ from tests.quick_models import (
     brief,
     checked,
     every,
-    every_evolved,
     evolved,
     name_of,
     rows_for,
@@ -164,32 +160,3 @@ def test_fitted_trees_stay_fitted_in_copies_where_frozen():
         match="init holds Frozen.*allowed are trees, rules, and fitted estimators",
     ):
         TAOClassifier(FrozenEstimator(DummyClassifier().fit(X, y))).fit(X, y)
-
-
-def parts_of(state):
-    """Yield all objects that a state is made of, as skops goes through them."""
-    yield state
-    if isinstance(state, dict):
-        parts = list(state.values())
-    elif isinstance(state, list | tuple):
-        parts = list(state)
-    elif type(state).__module__.startswith("evotree") and not callable(state):
-        parts = [state.__getstate__()]
-    else:
-        parts = []
-    for part in parts:
-        yield from parts_of(part)
-
-
-@every_evolved
-def test_files_of_other_packages_find_plain_lists_and_the_records_come_back(model):
-    """Skops keeps the items of a list of another kind, and loses its attributes."""
-    model = clone(model).fit(*rows_for(model))
-    parts = list(parts_of(model.__getstate__()))
-    assert len(parts) > 100
-    kinds = {type(part) for part in parts if isinstance(part, list | dict)}
-    assert kinds == {list, dict}
-    again = pickle.loads(pickle.dumps(model))
-    pd.testing.assert_frame_equal(to_frame(again.history_), to_frame(model.history_))
-    assert str(again.history_) == str(model.history_)
-    assert type(model.history_) is type(again.history_) is tools.Logbook
