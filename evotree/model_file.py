@@ -271,19 +271,9 @@ def _lines_of_figures(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
             for label, recall in zip(labels, known["recall"], strict=True)
         )
     if "confusion" in known and len(labels) <= _MOST_CONFUSED:
-        cells = [
-            ["", *labels],
-            *(
-                [label, *(f"{n:d}" for n in row)]
-                for label, row in zip(labels, known["confusion"], strict=True)
-            ),
-        ]
-        first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
         yield "           rows of each class, and what they are predicted:"
-        for label, *row in cells:
-            yield "  ".join(
-                [f"             {label:{first}}", *map(str.rjust, row, others)]
-            )
+        cells = pd.DataFrame(known["confusion"], labels, labels).to_string()
+        yield from (f"             {line}" for line in cells.splitlines())
 
 
 def _lines_of_search(known: Mapping[str, Any], choice: str | None) -> Iterator[str]:
@@ -419,34 +409,18 @@ def load_model(path: PathLike) -> Model:
             raise ValueError(f"there is no {', no '.join(missing)}")
         if not isinstance(data["target"], str):
             raise ValueError("target is not a string")
-        trees = data["trees"] if "trees" in data else [data["tree"]]
-        if not isinstance(trees, list):
+        plain_trees = data["trees"] if "trees" in data else [data["tree"]]
+        if not isinstance(plain_trees, list):
             raise ValueError("trees is not a list of trees")
-        if not trees:
+        if not plain_trees:
             raise ValueError("there is no tree")
-        training = data.get("training")
-        if not isinstance(training, dict | None):
-            raise ValueError("training is not an object")
-        schema = Schema.from_data(data["columns"])
-        classes = _classes_from(data["classes"])
-        read = tuple(map(plain.tree_from_dict, trees))
-        sides = data.get("probabilities")
-        rows = data.get("training_rows")
-        first = Fitted(
-            read[0],
-            schema,
-            classes,
-            sides=None if sides is None else plain.soft_sides_from_dict(sides, read[0]),
-            training=None
-            if rows is None
-            else plain.training_rows_from_dict(rows, read[0]),
-            notes=_notes_from(data.get("leaf_notes"), read[0]),
-            costs=_costs_from(data.get("costs"), read[0]),
-            choice=_choice_from(data.get("choice")),
-            arguments=_arguments_from(data.get("fit", {}), schema, classes),
+        tree, *others = map(plain.tree_from_dict, plain_trees)
+        first = _fitted_from(data, tree)
+        members = (first, *(replace(first, tree=other) for other in others))
+        training = _part(
+            data, "training", lambda one: isinstance(one, dict), "is an object"
         )
-        others = (replace(first, tree=tree) for tree in read[1:])
-        model = Model(data["target"], (first, *others), training or {})
+        model = Model(data["target"], members, training or {})
         # What is known of the training is only shown: that it can be is all that is asked of it.
         try:
             model.summary()
@@ -465,39 +439,53 @@ def load_tree_model(path: PathLike) -> Model:
     return model
 
 
-def _notes_from(notes: Any, tree: ObliqueTree) -> dict[int, str] | None:
-    """Return what plain data say of leaves, if they do."""
-    if notes is None:
-        return None
+def _fitted_from(data: dict[str, Any], tree: ObliqueTree) -> Fitted:
+    """Return what plain data say of a tree."""
+    schema = Schema.from_data(data["columns"])
+    classes = _classes_from(data["classes"])
+    sides, rows = data.get("probabilities"), data.get("training_rows")
     leaves = {str(k): k for k in np.flatnonzero(tree.is_leaf).tolist()}
-    is_sound = isinstance(notes, dict) and all(
-        key in leaves and isinstance(note, str) and note.isprintable()
-        for key, note in notes.items()
+    notes = _part(
+        data,
+        "leaf_notes",
+        lambda one: (
+            isinstance(one, dict)
+            and one.keys() <= leaves.keys()
+            and all(map(_is_line, one.values()))
+        ),
+        "is an object of lines of text, by the numbers of leaves",
     )
-    if not is_sound:
-        raise ValueError(
-            f"leaf_notes is {quoted(notes)}: allowed is an object of lines of text, by the "
-            "numbers of leaves"
-        )
-    return {leaves[key]: note for key, note in notes.items()}
+    costs = _part(
+        data,
+        "costs",
+        lambda one: _are_costs(one) and len(one) == len(tree),
+        f"are {len(tree)} numbers of at least 0",
+    )
+    return Fitted(
+        tree,
+        schema,
+        classes,
+        sides=None if sides is None else plain.soft_sides_from_dict(sides, tree),
+        training=None if rows is None else plain.training_rows_from_dict(rows, tree),
+        notes=None if notes is None else {leaves[k]: note for k, note in notes.items()},
+        costs=None if costs is None else np.array(costs, dtype=np.float64),
+        choice=_part(data, "choice", _is_line, "is a line of text"),
+        arguments=_arguments_from(data.get("fit", {}), schema, classes),
+    )
 
 
-def _costs_from(costs: Any, tree: ObliqueTree) -> np.ndarray | None:
-    """Return what a row costs at each node, if plain data say so."""
-    if costs is None:
-        return None
-    if not _are_costs(costs) or len(costs) != len(tree):
-        raise ValueError(
-            f"costs is {quoted(costs)}: allowed are {len(tree)} numbers of at least 0"
-        )
-    return np.array(costs, dtype=np.float64)
+def _part(
+    data: dict[str, Any], name: str, is_sound: Callable[[Any], bool], allowed: str
+) -> Any:
+    """Return an entry of plain data; None where it is not there."""
+    value = data.get(name)
+    if value is not None and not is_sound(value):
+        raise ValueError(f"{name} is {quoted(value)}: allowed {allowed}")
+    return value
 
 
-def _choice_from(choice: Any) -> str | None:
-    """Return what a tree was chosen before, if plain data say so."""
-    if choice is None or (isinstance(choice, str) and choice.isprintable()):
-        return choice
-    raise ValueError(f"choice is {quoted(choice)}: allowed is a line of text")
+def _is_line(text: Any) -> bool:
+    return isinstance(text, str) and text.isprintable()
 
 
 def _are_costs(numbers: Any) -> bool:
