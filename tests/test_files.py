@@ -1,9 +1,6 @@
-"""Files that are written whole, and what killed processes leave beside them."""
+"""Files that are written whole."""
 
 import os
-import signal
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,55 +8,6 @@ from functools import partial
 import pytest
 
 from evotree.files import check_writable, write_whole
-
-WRITES_FOR_EVER = """
-import sys, time
-from evotree.files import write_whole
-
-def write(file):
-    file.write(b"half")
-    file.flush()
-    print("begun", flush=True)
-    time.sleep(60)
-
-write_whole(sys.argv[1], write)
-"""
-
-
-def killed_writer(path):
-    """Kill a process in the middle of writing a file; return what it has left."""
-    before = set(path.parent.iterdir())
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITES_FOR_EVER, path], stdout=subprocess.PIPE, text=True
-    )
-    assert writer.stdout.readline() == "begun\n"
-    writer.send_signal(signal.SIGKILL)
-    writer.communicate()
-    (left,) = set(path.parent.iterdir()) - before
-    return left
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of Unix")
-@pytest.mark.parametrize("name", ["run.npz", "a[b]*.x", "plain"])
-def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path, name):
-    path = tmp_path / name
-    write_whole(path, lambda file: file.write(b"whole"))
-    others = {
-        f".{name}.notes.tmp",
-        f".other-{name}.1.tmp",
-        f".{name}.{os.getppid()}.tmp",
-    }
-    others |= {f".{name}.{'0' * 12}.tmp.old", f".x{name}.{'0' * 12}.tmp"}
-    for other in others:
-        (tmp_path / other).touch()
-    for _ in range(2):
-        left = killed_writer(path)
-        assert path.read_bytes() == b"whole" and left.read_bytes() == b"half"
-    write_whole(path, lambda file: file.write(b"again"))
-    assert path.read_bytes() == b"again"
-    # The mode is that of a new file.
-    assert path.stat().st_mode == (tmp_path / other).stat().st_mode
-    assert {one.name for one in tmp_path.iterdir()} == others | {name}
 
 
 def test_threads_write_the_same_file(tmp_path):
