@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Self, TypeAlias, overload
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -183,11 +183,7 @@ class Schema(Sequence[Column]):
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
 
-    @overload
-    def __getitem__(self, index: int) -> Column: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Column]: ...
-    def __getitem__(self, index: int | slice) -> Column | Sequence[Column]:
+    def __getitem__(self, index: Any) -> Any:
         return self.columns[index]
 
     @cached_property

@@ -441,18 +441,11 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
     residuals = targets - tree.predict_value(dataset.raw)[:, 0]
     rows = np.bincount(leaves, weight, len(tree))
     errors = np.bincount(leaves, weight * residuals**2, len(tree))
-    return deviations(tree, rows, errors, dataset.total_weight)
-
-
-def deviations(
-    tree: ObliqueTree, rows: np.ndarray, errors: np.ndarray, n_rows: float
-) -> np.ndarray:
-    """Return the standard deviations of the residuals of leaves, by sums over their rows."""
     n_terms = tree.is_leaf.astype(np.float64)
     if tree.models is not None:
         n_terms += (tree.models.coefficients != 0.0).sum(axis=1)
     freedom = np.maximum(0.0, rows - n_terms)
-    pooled = errors.sum() / max(1.0, n_rows - n_terms.sum())
+    pooled = errors.sum() / max(1.0, dataset.total_weight - n_terms.sum())
     variances = (errors + _BORROWED_DEGREES * pooled) / (freedom + _BORROWED_DEGREES)
     return np.where(tree.is_leaf, np.sqrt(variances), 0.0)
 

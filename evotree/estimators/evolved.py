@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
@@ -32,7 +31,7 @@ from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish_run
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
 from evotree.engine.search import RowSearch
-from evotree.engine.state import Continuation, continuation
+from evotree.engine.state import continuation
 from evotree.estimators import base
 from evotree.estimators.editing import Editor, refit
 from evotree.estimators.rows import CLASS_WEIGHT, Beside
@@ -41,7 +40,6 @@ from evotree.fitness.base import FeatureCosts, check_costs
 from evotree.fitness.objectives import ExpectedCost
 from evotree.fitted import Fitted
 from evotree.front import CHOSEN, select
-from evotree.log import Progress
 from evotree.operators.losses import quality_on
 from evotree.parallel import one_blas_thread
 from evotree.rng import seed_from
@@ -301,13 +299,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         task = "classification" if is_classifier(self) else "regression"
         beside = Beside(sample_weight, sensitive, groups, cv, exposure)
         with self._unchanged_on_failure(), one_blas_thread(), compiling_beside(task):
-            result = self._search(
-                X,
-                y,
-                beside,
-                begin,
-                continues=getattr(self, "_last", None) if self.warm_start else None,
-            )
+            dataset = self._make_dataset(X, y, beside, evolution_of(self).scaling)
+            continues = getattr(self, "_last", None) if self.warm_start else None
+            result = RowSearch(self._problem(dataset, begin)).result(continues)
             self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
@@ -316,22 +310,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         schema = super()._fit_schema(table, weight)
         shapes = evolution_of(self).shapes
         return schema.with_shapes(shapes) if isinstance(shapes, Mapping) else schema
-
-    def _search(
-        self,
-        X: Any,
-        y: Any,
-        beside: Beside,
-        begin: float,
-        continues: Continuation | None = None,
-        seed: int | None = None,
-        progress: Progress | None = None,
-    ) -> Result:
-        """Evolve a tree for rows in memory."""
-        scaling = evolution_of(self).scaling
-        dataset = self._make_dataset(X, y, beside, scaling)
-        problem = self._problem(dataset, begin)
-        return RowSearch(problem, progress).result(continues, seed)
 
     def _problem(self, dataset: Dataset, begin: float | None = None) -> Problem:
         """Return what a search for rows that this estimator has read is about."""
@@ -534,7 +512,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         front, at = self.pareto_front_, tree
         if isinstance(tree, ObliqueTree) and tree in front:
             at = front.index(tree)
-        if not isinstance(at, Integral) or not -len(front) <= at < len(front):
+        if not isinstance(at, int | np.integer) or not -len(front) <= at < len(front):
             raise ValueError(
                 f"tree={tree!r}: allowed are None, positions in pareto_front_, 0 to "
                 f"{len(front) - 1}, and its members."

@@ -39,7 +39,6 @@ from evotree.dataset import (
     Dataset,
     as_numbers,
     check_weight,
-    class_codes,
 )
 from evotree.fitness.base import Objective
 from evotree.fitness.linear_leaves import term_penalty_of_rows
@@ -373,11 +372,7 @@ class ClassReader(ClassifierMixin, RowEncoder):
         schema: Schema | None = None,
     ) -> Dataset:
         table, y = self._read_training_rows(X, read_labels(y))
-        try:
-            check_classification_targets(y)
-        except ValueError:
-            class_codes(y)  # if it holds labels of several types, that is what to say
-            raise
+        check_classification_targets(y)
         weight = beside.weights(X, table)
         if self.class_weight is not None:
             with np.errstate(over="ignore"):

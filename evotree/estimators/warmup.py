@@ -1,8 +1,8 @@
 """Compiling ahead of fits: numba's cache is filled by other processes.
 
 Numba compiles under one lock, so that a second thread would wait. What a default search needs last
-is compiled in a second process first, by calling it; the search finds it in the cache when it comes
-to it. `warmup` fills the cache whole, so that no later fit compiles.
+is compiled in a second process first, by a small search; the large one finds it in the cache when
+it comes to it. `warmup` fills the cache whole, so that no later fit compiles.
 """
 
 import os
@@ -22,22 +22,9 @@ from numba.core.event import Event, Listener, install_listener
 
 from evotree import estimators
 from evotree._jit import is_cached
-from evotree.dataset import Dataset
 from evotree.engine.config import Evolution, Regularization, Variation
-from evotree.operators.initialization.growth import PRUNINGS, grow, init_dipolar
-from evotree.operators.initialization.population import (
-    axis_trees,
-    prune_weakest_links,
-)
-from evotree.operators.pruning import prune
-from evotree.operators.refinement import tao_sweep
-from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.splitters.linear import Sparse
+from evotree.operators.initialization.growth import PRUNINGS
 from evotree.operators.splitters.registry import SPLITTERS
-from evotree.operators.structure.splice import make_individual
-from evotree.operators.variation import cx_trees, mut_nodes, sel_proportional
-from evotree.rng import make_streams
 
 config: Any = numba.config
 
@@ -61,46 +48,31 @@ def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
 
 
 def compile_variation(task: str) -> None:
-    """Call the operators that change and prune trees, the first that a search needs first."""
-    X = np.random.default_rng(0).normal(size=(60, 2))
+    """Evolve a few trees at given penalties: what other searches need last is compiled first."""
+    plain = Regularization(C=1.0, noise=0.0)
+    changing = Variation(mutation_probability=1.0, crossover_probability=1.0)
+    few = Evolution(8, init="dipole", variation=changing, regularization=plain)
+    model = _estimator("EvoTree", task)(
+        size_penalty=0.01,
+        term_penalty=0.001,
+        max_generations=3,
+        evolution=few,
+        random_state=0,
+    )
+    model.fit(*_rows(task))
+
+
+def _estimator(name: str, task: str) -> Any:
+    """Return the estimator of a name for a task."""
+    kind = "Classifier" if task == "classification" else "Regressor"
+    return getattr(estimators, f"{name}{kind}")
+
+
+def _rows(task: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return a few rows with three classes, or with targets."""
+    X = np.random.default_rng(0).normal(size=(90, 3))
     y = X[:, 0] + X[:, 1] ** 2
-    dataset = Dataset.from_arrays(
-        X, y > 0.0 if task == "classification" else y, task=task
-    )
-    stream = make_streams(0, 0, 1)[0]
-    first = make_individual(
-        dataset,
-        np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
-        np.zeros(3),
-        np.array([3, 1, 1], np.int32),
-    )
-    first.stream = stream
-    if dataset.n_classes:  # the search begins with sparse splits itself
-        tao_sweep(
-            first,
-            dataset,
-            lambda node, stream: Split(np.ones(2), 0.0, 0.0),
-            monotone=False,
-        )
-        axis_trees(dataset, stream)
-    else:
-        tao_sweep(first, dataset, Sparse(), monotone=False)
-    cx_trees(first.clone(), first.clone(), dataset)
-    mut_nodes(first.clone(), dataset, probability=1.0)
-    tree = grow(
-        dataset,
-        Dipole(scored=False),
-        "entropy" if dataset.n_classes else "squared_error",
-        stream=stream,
-    )
-    tree.stream = stream
-    prune_weakest_links(tree.clone(), dataset, 0.01)
-    prune(tree.clone(), dataset, 1.0)
-    for rank, individual in enumerate((first, tree)):
-        individual.fitness.values = (float(rank),)
-    sel_proportional([first, tree], 2)
-    init_dipolar(dataset, 0.01, stream)
-    dataset.to_raw(tree.to_tree())
+    return X, np.digitize(y, (0.0, 1.0)) if task == "classification" else y
 
 
 class _Starter(Listener):
@@ -157,9 +129,8 @@ TASKS = ("classification", "regression")
 
 def estimators_of(task: str) -> list[Any]:
     """Return estimators that together call every kernel of a task."""
-    kind = "Classifier" if task == "classification" else "Regressor"
-    evolved = getattr(estimators, f"EvoTree{kind}")
-    greedy = getattr(estimators, f"ObliqueTree{kind}")
+    evolved = _estimator("EvoTree", task)
+    greedy = _estimator("ObliqueTree", task)
     plain = Regularization(C=1.0, penalty="l1", noise=0.0)
     nsga2 = Evolution(variation=Variation(algorithm="nsga2"), regularization=plain)
     refining = Evolution(refinement=[*SPLITTERS, "tao"], regularization=plain)
@@ -169,15 +140,13 @@ def estimators_of(task: str) -> list[Any]:
         evolved(evolution=refining, max_generations=3, random_state=0),
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
-        getattr(estimators, f"TAO{kind}")(random_state=0),
+        _estimator("TAO", task)(random_state=0),
     ]
 
 
 def compile_all(task: str) -> None:
     """Fit all estimators of a task to a few rows."""
-    X = np.random.default_rng(0).normal(size=(90, 3))
-    targets = X[:, 0] + X[:, 1] ** 2
-    y = np.digitize(targets, (0.0, 1.0)) if task == "classification" else targets
+    X, y = _rows(task)
     for estimator in estimators_of(task):
         with suppress(ValueError):
             estimator.fit(X, y).predict(X)
