@@ -75,16 +75,6 @@ def test_workers_lose_no_record_and_mix_none(run, start, tmp_path):
     assert_no_record_is_lost(run, start, tmp_path / "a.log")
 
 
-def test_workers_that_are_older_than_the_log_are_in_it(tmp_path):
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
-        for name in ("first.log", "second.log", "third.log"):
-            if name == "second.log":
-                assert run_tasks(chatter, range(2), pool, "tests") == [0, 1]
-            with log_to_file(tmp_path / name):
-                run_tasks(chatter, range(2), pool, "tests")
-            assert counts_of(tmp_path / name) == expected_counts(2)
-
-
 def test_handlers_of_the_users_own_get_records_of_other_processes(caplog):
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -173,40 +163,8 @@ def test_a_fit_tells_its_course(iris_rows, tmp_path):
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("start", STARTS)
-def test_islands_in_processes_have_one_log(iris_rows, start, tmp_path):
-    X, y = iris_rows
-    alone = fitted(X, y, evolution=evolution())
-    context = multiprocessing.get_context(start)
-    with (
-        log_to_file(tmp_path / "a.log", logging.DEBUG),
-        ProcessPoolExecutor(2, mp_context=context) as executor,
-    ):
-        logged = fitted(X, y, evolution=evolution(executor))
-    lines = lines_of(tmp_path / "a.log")
-    told = Counter(
-        text.split(": best")[0] for _, _, text in lines if "generation " in text
-    )
-    for island in range(2):
-        for generation in range(7):
-            assert told[f"island {island}, generation {generation}"] == 1
-    assert {pid for _, pid, text in lines if text.startswith("island")}.isdisjoint(
-        pid for _, pid, text in lines if text.startswith(("fit", "migration"))
-    )
-    assert logged.tree_ == alone.tree_
-
-
 def test_nothing_is_written_without_a_handler(iris_rows, capfd):
     tree = fitted(*iris_rows)
     LOG.error("nobody listens")
     assert capfd.readouterr() == ("", "")
     assert tree.tree_.n_leaves > 1
-
-
-def test_a_log_changes_no_result(iris_rows, tmp_path):
-    before = fitted(*iris_rows)
-    with log_to_file(tmp_path / "a.log", logging.DEBUG):
-        after = fitted(*iris_rows)
-    assert before.tree_ == after.tree_
-    assert before.hall_of_fame_ == after.hall_of_fame_

@@ -1,29 +1,13 @@
 """Explanations of fitted estimators of all kinds."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from evotree.leaf_models import OutputModels
 from evotree.tree import SoftSides
-from tests.quick_models import every, rows_for
 from tests.random_trees import estimator_of, random_tree
-
-
-@every
-def test_every_estimator_explains(model):
-    X, y = rows_for(model)
-    fitted = pickle.loads(pickle.dumps(clone(model).fit(X, y)))
-    np.testing.assert_allclose(fitted.training_rows_.means[0], X.mean(axis=0))
-    assert fitted.feature_importances_.shape == (X.shape[1],)
-    assert fitted.feature_importances_.min() >= 0.0
-    np.testing.assert_allclose(fitted.feature_importances_.sum(), 1.0)
-    terms, of_rows = fitted.explain(X)
-    assert terms.notna().all(axis=None) and not of_rows.outside.map(len).any()
-    assert of_rows.prediction.tolist() == fitted.predict(X).tolist()
 
 
 @pytest.mark.filterwarnings("error")

@@ -3,22 +3,18 @@
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
-from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
+from evotree.dataset import EXPOSURE, Dataset
 from evotree.engine.choice import Candidate, Table, Trial
 from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import compose
 from evotree.fitness.probabilities import path_of_models
 from evotree.operators.structure.splice import make_individual
-from evotree.rng import make_streams
 from tests.quick_models import BRIEF, FREE, evolved
 from tests.strategies import seeds
 
@@ -102,7 +98,7 @@ def test_a_row_in_two_parts_changes_nothing(rows, seed, share):
         rates = data.target_mean + data.target_scale * data.bound_objective.values(tree)
         is_leaf = tree.subtree_size == 1
         found.append((rates, losses[0] - losses[is_leaf].sum()))
-    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9)
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9, atol=1e-9)
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-6, abs=1e-6 * y.sum())
 
 
@@ -118,22 +114,6 @@ def test_losses_are_deviances_of_the_counts(rows):
     deviance = mean_poisson_deviance(y, expected, sample_weight=weight)
     whole = objective.whole_loss(data) * data.target_scale * data.weight_unit
     assert whole == pytest.approx(0.5 * deviance * weight.sum(), rel=1e-6, abs=1e-9)
-
-
-@given(counted_rows())
-@settings(max_examples=25)
-def test_exposures_leave_the_number_of_rows(rows):
-    X, y, exposure, weight = rows
-    plain = Dataset.from_arrays(X, y, weight, task="regression")
-    data = Dataset.from_arrays(
-        X, y, weight, task="regression", extras={EXPOSURE: exposure}
-    )
-    assert data.n_rows == plain.n_rows
-    assert data.total_weight == pytest.approx(plain.total_weight)
-    folds = make_folds(data, 2, make_streams(0, 0, 1)[0])
-    parts = [split_folds(data, folds, fold)[1].n_rows for fold in range(2)]
-    assert sum(parts) == len(X)
-    assert abs(parts[0] - parts[1]) <= 1
 
 
 def test_least_rows_of_leaves_are_rows_whatever_their_exposures():
@@ -193,18 +173,12 @@ def test_errors_of_choices_count_rows_whatever_their_exposures(seed):
     assert error == pytest.approx(expected)
 
 
-def test_exposures_are_found_by_the_labels_of_rows_and_routed():
+def test_exposures_are_found_by_the_labels_of_rows():
     X, y, exposure = counts_of(80)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     first = brief().fit(frame, y, exposure=exposure)
     shuffled = pd.Series(exposure, frame.index)[::-1]
     assert brief().fit(frame, y, exposure=shuffled).tree_ == first.tree_
-    with sklearn.config_context(enable_metadata_routing=True):
-        asking = brief().set_fit_request(exposure=True)
-        pipeline = make_pipeline(StandardScaler(), asking)
-        pipeline.fit(X, y, exposure=exposure)
-        rates = pipeline.predict(X)
-    np.testing.assert_allclose(rates, first.predict(frame), rtol=0.2)
 
 
 def test_what_reads_rows_again_takes_their_exposures():

@@ -5,18 +5,12 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
     StratifiedGroupKFold,
     TimeSeriesSplit,
-    cross_val_score,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from evotree import (
     EvoTreeClassifier,
@@ -399,25 +393,6 @@ def test_groups_are_found_by_the_labels_of_rows(seen):
     column = pd.Series(groups, index=frame.index)[::-1]
     greedy().fit(frame, y, groups=column)
     assert seen and all(parts_no_group(*pair) for pair in seen)
-
-
-def test_groups_are_routed_by_scikit_learn(seen):
-    X, y, groups, *_ = copies(n=20)
-    with sklearn.config_context(enable_metadata_routing=True):
-        tree = greedy(n_folds=3).set_fit_request(groups=True)
-        scaler = StandardScaler()
-        folds = GroupKFold(2)
-        told = {"groups": groups}
-        pipeline = make_pipeline(scaler, tree)
-        search = GridSearchCV(
-            pipeline, {"obliquetreeclassifier__max_depth": [1, 2]}, cv=folds
-        )
-        search.fit(X, y, groups=groups)
-        cross_val_score(pipeline, X, y, cv=folds, params=told)
-        asked = pipeline.fit(X, y, groups=groups)
-        assert asked[-1].get_n_leaves() >= 1
-    assert len(seen) == 3 * (2 * 2 + 1 + 2 + 1)
-    assert all(parts_no_group(*pair) for pair in seen)
 
 
 def test_strata_of_targets_are_tenths():

@@ -6,13 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn import metrics
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from evotree import (
     Cost,
@@ -132,18 +128,6 @@ def test_a_callable_sees_a_column_that_is_no_feature(rare):
     assert gaps[0] < gaps[1]
     with pytest.raises(ValueError, match=r"extras\['sensitive'\] has shape"):
         fair.fit(X, y, sensitive=[1, 2])
-
-
-def test_metadata_are_routed_to_the_objective(rare):
-    X, y = rare
-    sensitive = (X[:, 0] > 0.0).astype(int)
-    with sklearn.config_context(enable_metadata_routing=True):
-        fair = quick(objective=accuracy_and_parity)
-        model = make_pipeline(StandardScaler(), fair.set_fit_request(sensitive=True))
-        found = cross_validate(model, X, y, params={"sensitive": sensitive}, cv=2)
-        assert found["test_score"].shape == (2,)
-        search = GridSearchCV(fair, {"max_generations": [1, 2]}, cv=2)
-        assert search.fit(X, y, sensitive=sensitive).best_estimator_.tree_.n_leaves >= 1
 
 
 def test_several_numbers_are_for_nsga2(rare):

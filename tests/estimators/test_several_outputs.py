@@ -17,7 +17,7 @@ from evotree import (
     Regularization,
     TAORegressor,
 )
-from tests.quick_models import BRIEF, draws_rows, evolved, name_of
+from tests.quick_models import BRIEF, evolved, name_of
 
 QUICK = BRIEF | {"max_generations": 5, "leaves": "constant"}
 MODELS = [
@@ -63,22 +63,6 @@ def test_parts_are_found(model):
     assert model.__sklearn_tags__().target_tags.multi_output
     assert fitted.score(X, Y) == pytest.approx(r2_score(Y, predicted))
     assert fitted.score(X, Y) > 0.9
-
-
-@pytest.mark.parametrize("model", [m for m in MODELS if not draws_rows(m)], ids=name_of)
-def test_weights_are_repetitions_and_leaves_hold_means(model):
-    X, Y = corners(120)
-    times = np.random.default_rng(0).integers(0, 3, len(X))
-    weighted = clone(model).fit(X, Y, times.astype(float))
-    repeated = clone(model).fit(X.repeat(times, axis=0), Y.repeat(times, axis=0))
-    assert weighted.tree_ == repeated.tree_
-    np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
-    if model.leaves == "constant":
-        leaves = weighted.apply(X)
-        for k in np.unique(leaves[times > 0]):
-            mean = np.average(Y[leaves == k], axis=0, weights=times[leaves == k])
-            np.testing.assert_allclose(weighted.tree_.values[k], mean)
-            assert weighted.tree_.n_node_samples[k] == (times[leaves == k] > 0).sum()
 
 
 @every_model

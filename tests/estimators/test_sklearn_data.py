@@ -8,12 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from tests.quick_models import (
     assert_same,
@@ -194,39 +190,3 @@ def test_class_weights(model):
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             clone(model).set_params(class_weight=wrong).fit(X, y)
-
-
-@every
-def test_weights_are_routed(model):
-    X, y = rows_for(model)
-    weight = weights_for(y)
-    Z = StandardScaler().fit_transform(X)
-    weighted, plain = clone(model).fit(Z, y, weight), clone(model).fit(Z, y)
-    assert weighted.tree_ != plain.tree_
-    with config_context(enable_metadata_routing=True):
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        asking = clone(model).set_fit_request(sample_weight=True)
-        asking.set_score_request(sample_weight=True)
-        pipeline = make_pipeline(scaler, asking)
-        assert_same(clone(pipeline).fit(X, y, sample_weight=weight)[-1], weighted, Z)
-        grid = {f"{name_of(model).lower()}__random_state": [0]}
-        search = GridSearchCV(clone(pipeline), grid, cv=3, error_score="raise")
-        search.fit(X, y, sample_weight=weight)
-        assert_same(search.best_estimator_[-1], weighted, Z)
-        scores = cross_validate(
-            clone(pipeline),
-            X,
-            y,
-            params={"sample_weight": weight},
-            cv=3,
-            return_indices=True,
-        )
-        train, test = (scores["indices"][part][0] for part in ("train", "test"))
-        by_hand = clone(pipeline).fit(X[train], y[train], sample_weight=weight[train])
-        expected = by_hand.score(X[test], y[test], sample_weight=weight[test])
-        assert scores["test_score"][0] == expected
-        deaf = make_pipeline(scaler, clone(model).set_fit_request(sample_weight=False))
-        with pytest.raises(TypeError, match="sample_weight"):
-            deaf.fit(X, y, sample_weight=weight)
-        with pytest.raises(ValueError, match="not explicitly set as requested"):
-            make_pipeline(scaler, clone(model)).fit(X, y, sample_weight=weight)

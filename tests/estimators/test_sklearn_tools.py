@@ -5,14 +5,16 @@ from copy import deepcopy
 from functools import cache, partial
 
 import joblib
+import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -38,6 +40,7 @@ from tests.quick_models import (
     evolved,
     name_of,
     rows_for,
+    weights_for,
 )
 
 
@@ -140,6 +143,56 @@ def test_a_fit_that_breaks_off_leaves_no_model(model):
     for call in calls:
         with pytest.raises(NotFittedError):
             call(X)
+
+
+# ---- what stands beside rows ---------------------------------------------------------------------
+
+
+def of_two(counts, leaves):
+    """Return the accuracy, less something that a column says which is no feature."""
+    kinds = leaves.extras["sensitive"]
+    return counts.max(axis=1).sum() / counts.sum() - 0.01 * kinds.std()
+
+
+BESIDE = {
+    "sample_weight": lambda y: weights_for(y),
+    "groups": lambda y: np.arange(len(y)) // 3,
+    "sensitive": lambda y: np.arange(len(y)) % 2,
+    "exposure": lambda y: 1.0 + np.arange(len(y)) % 3,
+}
+ROUTED = [(model, "sample_weight") for model in CLASSIFIERS + REGRESSORS]
+ROUTED += [(brief(max_samples=0.5), "groups"), (brief(objective=of_two), "sensitive")]
+ROUTED += [
+    (
+        ObliqueTreeRegressor("axis", pruning="cross_validation", random_state=0),
+        "groups",
+    )
+]
+ROUTED += [(brief(EvoTreeRegressor, objective="poisson"), "exposure")]
+
+
+@pytest.mark.parametrize(("model", "name"), ROUTED)
+def test_what_stands_beside_rows_is_routed(model, name):
+    X, y = rows_for(model)
+    given = {name: BESIDE[name](y)}
+    Z = StandardScaler().fit_transform(X)
+    expected = clone(model).fit(Z, y, **given)
+    with config_context(enable_metadata_routing=True):
+        scaler = StandardScaler()
+        if name == "sample_weight":
+            scaler.set_fit_request(sample_weight=False)
+        asking = make_pipeline(scaler, clone(model).set_fit_request(**{name: True}))
+        if name == "sample_weight":
+            asking[-1].set_score_request(sample_weight=True)
+        assert_same(clone(asking).fit(X, y, **given)[-1], expected, Z)
+        grid = {f"{name_of(model).lower()}__random_state": [model.random_state]}
+        search = GridSearchCV(asking, grid, cv=3, error_score="raise")
+        assert_same(search.fit(X, y, **given).best_estimator_[-1], expected, Z)
+        deaf = make_pipeline(scaler, clone(model).set_fit_request(**{name: False}))
+        with pytest.raises(TypeError, match=name):
+            deaf.fit(X, y, **given)
+        with pytest.raises(ValueError, match="not explicitly set as requested"):
+            make_pipeline(scaler, clone(model)).fit(X, y, **given)
 
 
 # ---- ensembles -----------------------------------------------------------------------------------
