@@ -445,7 +445,6 @@ class _CompilerClock(Listener):
     """How long numba's compiler has been at work, or waited for, in any thread."""
 
     def __init__(self) -> None:
-        self.listeners: list[Callable[[bool], object]] = []
         # Seconds so far, and when the present work began: one object, as other threads read it.
         self._state: tuple[float, float | None] = (0.0, None)
         # Numba tells of its lock before it has it, so that several threads may be told of at once;
@@ -462,14 +461,8 @@ class _CompilerClock(Listener):
     @contextmanager
     def _at_work(self) -> Iterator[None]:
         self._state = self.seconds(), time.perf_counter()
-        self._tell(True)
         yield
         self._state = self.seconds(), None
-        self._tell(False)
-
-    def _tell(self, is_at_work: bool) -> None:
-        for listener in list(self.listeners):  # others may come and go meanwhile
-            listener(is_at_work)
 
     def seconds(self) -> float:
         """Return the seconds so far, those of the present work included."""
@@ -484,16 +477,6 @@ register("numba:compiler_lock", _clock)
 def compile_seconds() -> float:
     """Return for how long kernels have been compiled, or read from the cache, in this process."""
     return _clock.seconds()
-
-
-@contextmanager
-def told_of_compiling(listener: Callable[[bool], object]) -> Iterator[None]:
-    """Call a function with True when the compiler begins, and with False when it ends."""
-    _clock.listeners.append(listener)
-    try:
-        yield
-    finally:
-        _clock.listeners.remove(listener)
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

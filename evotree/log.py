@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from tqdm.auto import tqdm
 
-from evotree._jit import compile_seconds, is_cached, told_of_compiling
+from evotree._jit import compile_seconds
 from evotree.words import printable
 
 LOGGER = logging.getLogger("evotree")
@@ -135,9 +135,11 @@ def told(answer: Answer) -> Any:
 _SECONDS_BEFORE_A_BAR = 2.0
 
 
-def is_watched() -> bool:
-    """Return whether somebody may be looking: on a terminal, or in a notebook."""
-    stream = sys.stderr
+def is_shown(verbose: int | str) -> bool:
+    """Return whether progress is shown; ``"auto"`` where somebody may look."""
+    if not isinstance(verbose, str):
+        return bool(verbose)
+    stream = sys.stderr  # of a terminal; else there may be a notebook
     return "ipykernel" in sys.modules or (stream is not None and stream.isatty())
 
 
@@ -146,9 +148,8 @@ class Progress:
 
     def __init__(self, verbose: int | str) -> None:
         self.seconds: dict[str, float] = {"compiling": 0.0}
-        is_auto = isinstance(verbose, str)
-        self._delay = _SECONDS_BEFORE_A_BAR if is_auto else 0.0
-        self._is_off = not is_watched() if is_auto else not verbose
+        self._delay = _SECONDS_BEFORE_A_BAR if isinstance(verbose, str) else 0.0
+        self._is_off = not is_shown(verbose)
         self._begin = time.perf_counter()
         self._bar: tqdm | None = None
         self._inside = 0.0  # seconds of the phases inside the present one
@@ -166,20 +167,18 @@ class Progress:
         outer = self._bar
         before = self._inside
         counted = "{desc}: {unit} {n_fmt}, {elapsed}" if unit else "{desc}: {elapsed}"
-        shape = counted if total is None else None
         self._bar = tqdm(
             desc=name,
             total=total,
             unit=unit,
             delay=max(0.0, self._delay - (begin - self._begin)),
             leave=stays,
-            bar_format=shape,
+            bar_format=counted if total is None else None,
             disable=self._is_off,
         )
         self._inside = 0.0
         try:
-            with told_of_compiling(partial(self._tell_compiling, shape)):
-                yield
+            yield
         finally:
             self._bar.close()
             took = time.perf_counter() - begin
@@ -207,19 +206,3 @@ class Progress:
             }
             self._bar.set_postfix(shown, refresh=False)
             self._bar.update(run.generation - self._bar.n)
-
-    def _tell_compiling(self, shape: str | None, compiles: bool) -> None:
-        """Say that the compiler is at work: nothing else may happen for many seconds."""
-        bar = self._bar
-        if (
-            bar is None
-            or self._is_off
-            or time.perf_counter() - self._begin < self._delay
-        ):
-            return
-        # To read the cache is not told apart: that is over before this text is read.
-        often = "once" if is_cached() else "in every process"
-        said = f"compiling kernels, {often}, about 15 seconds: {{elapsed}}"
-        bar.bar_format = said if compiles else shape
-        if compiles:
-            bar.refresh()

@@ -16,7 +16,6 @@ from numba import config
 from numba.core.event import Event, EventStatus, broadcast
 
 import evotree
-from evotree import log
 from evotree._version import DISTRIBUTION
 from evotree.estimators import warmup
 
@@ -125,21 +124,15 @@ print(ObliqueTree(np.zeros((3, 1)), np.zeros(3), size, np.ones((3, 1))).apply(np
 @pytest.mark.parametrize(
     ("is_kept", "often"), [(True, "once"), (False, "in every process")]
 )
-def test_a_bar_says_that_kernels_are_compiled_and_then_its_own_text(
-    capsys, monkeypatch, is_kept, often
-):
-    monkeypatch.setattr(log, "is_cached", lambda: is_kept)
-    shown = log.Progress(verbose=1)
-    with shown.phase("choosing", unit="trial"):
-        shown.step()
-        before = capsys.readouterr().err
-        for status in EventStatus:
-            broadcast(Event("numba:compiler_lock", status, data={}))
-        assert (
-            f"compiling kernels, {often}, about 15 seconds" in capsys.readouterr().err
-        )
-    assert "compiling" not in before
-    assert capsys.readouterr().err.split("\r")[-1].strip() == "choosing: trial 1, 00:00"
+def test_a_fit_says_that_it_compiles(started, capsys, monkeypatch, is_kept, often):
+    monkeypatch.setattr(warmup, "is_cached", lambda: is_kept)
+    for says_so in (True, False):
+        with warmup.compiling_beside("regression", says_so):
+            assert capsys.readouterr().err == ""
+            broadcast(COMPILING_STARTS)
+            broadcast(COMPILING_STARTS)
+        said = capsys.readouterr().err
+        assert said.count(f"compiling kernels, {often}, ") == says_so
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ from evotree.fitness.base import FeatureCosts, check_costs
 from evotree.fitness.objectives import ExpectedCost
 from evotree.fitted import Fitted
 from evotree.front import CHOSEN, select
+from evotree.log import is_shown
 from evotree.operators.losses import quality_on
 from evotree.parallel import one_blas_thread
 from evotree.rng import seed_from
@@ -298,7 +299,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         # Threads of BLAS would wait for each other, and the last digits would depend on how many.
         task = "classification" if is_classifier(self) else "regression"
         beside = Beside(sample_weight, sensitive, groups, cv, exposure)
-        with self._unchanged_on_failure(), one_blas_thread(), compiling_beside(task):
+        compiling = compiling_beside(task, is_shown(self.verbose))
+        with self._unchanged_on_failure(), one_blas_thread(), compiling:
             dataset = self._make_dataset(X, y, beside, evolution_of(self).scaling)
             continues = getattr(self, "_last", None) if self.warm_start else None
             result = RowSearch(self._problem(dataset, begin)).result(continues)

@@ -19,6 +19,7 @@ import numba
 import numpy as np
 from joblib import cpu_count
 from numba.core.event import Event, Listener, install_listener
+from tqdm.auto import tqdm
 
 from evotree import estimators
 from evotree._jit import is_cached
@@ -76,15 +77,21 @@ def _rows(task: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Starter(Listener):
-    """Starts the second process when numba begins to compile; there is none where it need not."""
+    """Says that numba begins to compile, and starts the second process where that helps."""
 
-    def __init__(self, task: str) -> None:
+    def __init__(self, task: str, says_so: bool) -> None:
         self.task = task
+        self.says_so = says_so
         self.process: subprocess.Popen[bytes] | None = None
         self._is_first = threading.Lock()
 
     def on_start(self, event: Event) -> None:
-        if self._is_first.acquire(blocking=False) and may_help():
+        if not self._is_first.acquire(blocking=False):
+            return
+        if self.says_so:  # nothing else may happen for many seconds
+            often = "once" if is_cached() else "in every process"
+            tqdm.write(f"compiling kernels, {often}, some 15 seconds", sys.stderr)
+        if may_help():
             with suppress(OSError):
                 self.process = start_python(
                     f"{_WITH_PARENT}; from evotree.estimators.warmup import "
@@ -112,9 +119,9 @@ def may_help() -> bool:
 
 
 @contextmanager
-def compiling_beside(task: str) -> Iterator[None]:
+def compiling_beside(task: str, says_so: bool = False) -> Iterator[None]:
     """Let a second process compile with this one, from the first function that is not cached."""
-    starter = _Starter(task)
+    starter = _Starter(task, says_so)
     try:
         with install_listener("numba:compile", starter):
             yield
