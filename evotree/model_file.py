@@ -410,10 +410,8 @@ def load_model(path: PathLike) -> Model:
         if not isinstance(data["target"], str):
             raise ValueError("target is not a string")
         plain_trees = data["trees"] if "trees" in data else [data["tree"]]
-        if not isinstance(plain_trees, list):
-            raise ValueError("trees is not a list of trees")
-        if not plain_trees:
-            raise ValueError("there is no tree")
+        if not isinstance(plain_trees, list) or not plain_trees:
+            raise ValueError("trees is not a list of at least one tree")
         tree, *others = map(plain.tree_from_dict, plain_trees)
         first = _fitted_from(data, tree)
         members = (first, *(replace(first, tree=other) for other in others))

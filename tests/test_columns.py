@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 
-from evotree.schema import CategoricalColumn, NumericColumn, text_of
+from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tables.columns import encode, fit_columns
 
 TRAINING = pd.DataFrame(
@@ -184,15 +184,6 @@ def test_categories_are_the_columns_that_are_said_to_be():
     assert fit_columns(frame, [False, True]).features == ("a", "b is 0.5")
     with pytest.raises(ValueError, match="'a': 'x' in data row 1 is no number"):
         fit_columns(pd.DataFrame({"a": ["x", "y"]}), [False])
-
-
-def test_a_code_is_known_by_how_it_is_written():
-    column = CategoricalColumn("code", ("1", "2", "x"))
-    for cells in ([1, 2, 2], [1.0, 2.0, np.nan], ["1", "2", None]):
-        first = encode([column], pd.DataFrame({"code": cells}))
-        assert first[:2].tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
-    texts = [text_of(value) for value in (1.0, np.float32(2.0), 0.5, True)]
-    assert texts == ["1", "2", "0.5", "True"]
 
 
 @pytest.mark.parametrize(

@@ -121,18 +121,13 @@ def test_damaged_arguments_are_named(part, value, plain):
     [
         *(("fit", value) for value in (None, "x", 1.0, [], {"weights": True})),
         *(("costs", value) for value in ("x", 1.0, {}, [], [1.0], ["x"] * 3)),
+        *(("costs", [value, 0.0, 0.0]) for value in (-1.0, True, "1", float("inf"))),
         *(("choice", value) for value in (1, [], {}, "two\nlines", "\x1b[31m")),
     ],
 )
 def test_damaged_entries_are_named(entry, value, plain):
     path, data = plain
     assert_refused(path, data | {entry: value}, entry)
-
-
-@pytest.mark.parametrize("cost", [-1.0, True, "1", float("inf"), None])
-def test_costs_are_numbers_of_at_least_0(cost, plain):
-    path, data = plain
-    assert_refused(path, data | {"costs": [cost, *data["costs"][1:]]}, "costs")
 
 
 # ---- columns -------------------------------------------------------------------------------------

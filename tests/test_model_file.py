@@ -246,7 +246,7 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("tree", constant([2.0, -1.0]), "not class shares"),
         ("tree", constant([0.5, 0.4]), "not class shares"),
         ("trees", {}, "trees is not a list"),
-        ("trees", [], "there is no tree"),
+        ("trees", [], "at least one tree"),
         ("trees", [CONSTANT] * 2 + [tree_to_dict(stump([1.0]))], "1 features"),
         ("training_rows", {**ROWS, "means": [[0.0]]}, "means has shape"),
         ("training_rows", {**ROWS, "spreads": [1.0, 1.0, 0.0]}, "above 0"),

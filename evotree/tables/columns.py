@@ -85,16 +85,12 @@ def value_of(text: Level, number: Callable[[float], Any] = float) -> Hashable:
     return text
 
 
-def _single(number: float) -> float:
-    """Return a number in single precision; one beyond it is infinite."""
-    return c_float(number).value
-
-
 def reading(levels: Sequence[Level]) -> Callable[[Any], Any]:
     """Return what says which level a text is, by writing or else by value; itself for none."""
     ways: list[Callable[[Any], Hashable]]
     # Numbers may have lost digits where they were held in single precision.
-    ways = [lambda text: text, value_of, partial(value_of, number=_single)]
+    in_single_precision = partial(value_of, number=lambda one: c_float(one).value)
+    ways = [lambda text: text, value_of, in_single_precision]
     tables = []
     for way in ways:
         counts = Counter(map(way, levels))

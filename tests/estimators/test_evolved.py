@@ -1,22 +1,14 @@
 """The evolved estimators: accuracy, predictions, rows of all kinds, and what stays of a fit."""
 
-import re
-
 import numpy as np
 import pytest
 from sklearn.datasets import (
-    load_breast_cancer,
     load_iris,
     load_wine,
     make_classification,
 )
-from sklearn.model_selection import train_test_split
-from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, parallel, to_frame
-from evotree.engine.choice import TERM_MULTIPLES
-from evotree.engine.problem import NOISE
-from evotree.texts import export_text
 from tests.quick_models import FIXED, brief
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
@@ -92,21 +84,6 @@ def test_progress_bar_shows_the_tree(capsys):
     brief().fit(X, y)  # nobody watches
     brief(verbose=0).fit(X, y)
     assert capsys.readouterr().err == ""
-
-
-def test_default_trees_have_few_terms_and_digits():
-    X, y = load_breast_cancer(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, random_state=0, stratify=y)
-    model = EvoTreeClassifier(random_state=0).fit(X, y)
-    cart = DecisionTreeClassifier(ccp_alpha=0.005, random_state=0).fit(X, y)
-    assert model.tree_.complexity <= 25
-    assert model.score(X_test, y_test) >= cart.score(X_test, y_test)
-    shown = re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", export_text(model))
-    assert np.mean([len(number.strip("-").replace(".", "")) for number in shown]) < 5
-    unit = np.log(len(X)) / len(X)
-    assert 0.01 * unit < model.size_penalty_ < unit
-    assert model.term_penalty_ / model.size_penalty_ in TERM_MULTIPLES
-    assert model.regularization_.noise == NOISE
 
 
 # ---- what stays of a fit -------------------------------------------------------------------------

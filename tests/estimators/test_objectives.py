@@ -211,30 +211,6 @@ def test_monotonic_predictions_of_tables_with_gaps(rare):
         assert rise[:, 1].min() > -1e-12 and rise[:, 1].max() > 0.1
 
 
-def test_monotonic_targets_are_the_best_in_order():
-    """Against the sign nothing is left but the mean; with it the quality is that of predict."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = 3.0 * X[:, 0] + np.abs(X[:, 1])
-    fit = {"size_penalty": 1e-4, "term_penalty": 1e-5}
-    model = quick(EvoTreeRegressor, leaves="constant", monotonic_cst=[1, 0], **fit).fit(
-        X, y
-    )
-    assert model.tree_.n_leaves > 5
-    for at, quality in enumerate(model.pareto_front_.to_frame()["quality"]):
-        assert metrics.r2_score(y, model.predict(X, tree=at)) == pytest.approx(quality)
-    against = quick(EvoTreeRegressor, monotonic_cst=[-1, -1], **fit).fit(
-        X[:, :1].repeat(2, axis=1), y
-    )
-    assert against.predict(X).std() < 0.5 * y.std()
-    constant = quick(EvoTreeRegressor, monotonic_cst=[1, 0], **fit).fit(
-        X, np.full(300, 2.5)
-    )
-    assert constant.tree_.n_leaves == 1 and constant.predict(X[:1]) == 2.5
-    single = quick(monotonic_cst=[1, 0], **fit).fit(X, np.full(300, "a"))
-    assert set(single.predict(X)) == {"a"}
-
-
 @pytest.mark.parametrize(
     ("parameters", "named"),
     [

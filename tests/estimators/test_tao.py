@@ -58,18 +58,6 @@ def test_a_tree_found_elsewhere_is_a_start():
         assert model.score(X, y) > max(0.97, forms[0].score(X, y))
 
 
-def test_order_and_weights_of_rows_are_respected():
-    X, y = load_wine(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    model = TAOClassifier(depth=3, random_state=0)
-    assert model.fit(X, y).tree_ == clone(model).fit(X[order], y[order]).tree_
-    weight = np.where(y == 2, 2.0, 1.0)
-    by_rows = clone(model).fit(X, y, weight).tree_
-    assert by_rows == clone(model).set_params(class_weight={2: 2}).fit(X, y).tree_
-    repeated = np.repeat(np.arange(len(y)), weight.astype(int))
-    assert by_rows == clone(model).fit(X[repeated], y[repeated]).tree_
-
-
 @pytest.fixture(scope="module")
 def digits_path():
     X, y = load_digits(return_X_y=True)
