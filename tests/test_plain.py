@@ -91,7 +91,7 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
             "weighted_n_node_samples has values",
         ),
         (CONSTANT, "row_counts", [[3, 1], [1, 1.5], [2, 0]], "row_counts has an entry"),
-        (CONSTANT, "row_counts", [[3, 1], [-1, 1], [2, 0]], "row_counts: allowed are"),
+        (CONSTANT, "row_counts", [[3, 1], [-1, 1], [2, 0]], "row_counts"),
         (CONSTANT, "labels", [1, 0, 2], "labels"),
         (CONSTANT, "labels", [1, 0, 0.5], "labels"),
         (LINES, "models", [1.0], "models is a number"),
