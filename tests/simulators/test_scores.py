@@ -78,7 +78,7 @@ def test_the_tree_is_found_and_says_what_it_is_worth(found):
     assert len(repr(found).splitlines()) <= 20
     weights = tree.weights[tree.weights != 0.0].tolist()
     assert [float(f"{one:.3g}") for one in weights] == weights
-    for shown in (export_text, export_rules, export_graphviz, export_html):
+    for shown in (export_text, export_rules, export_graphviz):
         text = shown(tree, class_names=["no", "treat"])
         assert "treat" in text and "treat: 1.00" not in text  # actions have no shares
 
