@@ -76,8 +76,6 @@ LEAST_PENALTY, LEAST_MULTIPLE = 1e-4, 0.1
 TREE, EVOLVED, LINEAR = "tree", "evolved", "linear"
 """Kinds of candidates besides `LOGISTIC`: first trees, evolved ones, and those with models."""
 
-CANDIDATES = (TREE, EVOLVED, LOGISTIC, LINEAR)
-
 
 class Candidate(NamedTuple):
     """What may be returned."""

@@ -20,7 +20,7 @@ from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.problem import Penalties, Problem, half_way_to
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
-from evotree.fitness.linear_leaves import is_too_large
+from evotree.fitness.linear_leaves import MOST_LEAVES, leaf_of
 from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.probabilities import Strength
 from evotree.front import (
@@ -305,11 +305,14 @@ class Finisher:
     ) -> tuple[FrontTree, list[FrontTree]]:
         """Return the best tree where leaves have log-linear models, and all that have them."""
         assert winner.strength is not None
-        one_leaf = self._with_models(_one_leaf(self.rows), winner.strength, LINEAR)
+        leaf = leaf_of(self.rows.X.shape[1])
+        leaf = leaf.replaced(spread=self.rows.spread * self.rows.scale)
+        leaf = self.rows.refill(leaf)
+        one_leaf = self._with_models(leaf, winner.strength, LINEAR)
         made = {
             id(tree): self._with_models(tree, winner.strength, tree.origin)
             for tree in members
-            if tree.n_leaves > 1 and not is_too_large(tree)
+            if 1 < tree.n_leaves <= MOST_LEAVES
         }
         # Where the best tree is too large, the most complex that is not takes its place.
         largest = max(made.values(), key=lambda tree: tree.complexity, default=one_leaf)
@@ -373,19 +376,6 @@ class Finisher:
             *(make(individual) for individual in individuals[:1]),
             *takewhile(lambda one: one is not None, map(make_in_time, individuals[1:])),
         ]
-
-
-def _one_leaf(rows: Dataset) -> ObliqueTree:
-    """Return a tree of one leaf over raw features."""
-    return rows.refill(
-        ObliqueTree(
-            weights=np.zeros((1, rows.X.shape[1])),
-            thresholds=np.zeros(1),
-            subtree_size=np.ones(1, dtype=np.int32),
-            values=np.zeros((1, 1)),
-            spread=rows.spread * rows.scale,
-        )
-    )
 
 
 def scores_on(
