@@ -520,10 +520,6 @@ class Table(NamedTuple):
         ]
         return self.candidates[int(np.where(is_kind, losses, np.inf).argmin())]
 
-    def has(self, kind: str) -> bool:
-        """Return whether there is a candidate of a kind."""
-        return any(one.kind == kind for one in self.candidates)
-
     def prefers(self, one: Candidate, other: Candidate) -> bool:
         """Return whether a candidate takes the place of another one.
 
@@ -566,8 +562,9 @@ def verdict_of(
             Candidate(LINEAR, strength=Strength(0.1)) if is_linear else Candidate(),
         )
     table = Table.of(trials)
+    present = {one.kind for one in table.candidates}
     winner = table.simplest(STANDARD_ERRORS, *kinds)
-    if table.has(EVOLVED):
+    if EVOLVED in present:
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.prefers(evolved, winner):
             winner = table.least_penalized(evolved)
@@ -577,7 +574,7 @@ def verdict_of(
     logistic = None
     if winner.kind == LOGISTIC:
         logistic = winner.strength
-    elif table.has(LOGISTIC):
+    elif LOGISTIC in present:
         logistic = table.simplest(STANDARD_ERRORS, LOGISTIC).strength
     assert at is not None
     trees = [tree for trial in trials for tree in trial.trees.best[at]]
