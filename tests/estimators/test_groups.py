@@ -164,7 +164,6 @@ def seen(monkeypatch):
 DOORS = {
     "evolved": quick(),
     "evolved on samples": quick(max_samples=100),
-    "linear leaves": quick(leaves="linear"),
     "log loss": quick(objective="log_loss"),
     "targets": evolved(EvoTreeRegressor, **FREE | {"max_generations": 1}),
     "cross_validation": greedy(),
