@@ -161,7 +161,7 @@ def with_less_fit(
 def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
     """Return a copy of the front with prunings of its members, which keep all constraints."""
     front = deepcopy(run.pareto_front)
-    # Then all members are finished
+    # In the other half of the time all members are finished
     front.add_prunings(rows, half_way_to(problem.ends.trees))
     dataset = problem.dataset
     constraints = problem.constraints
