@@ -84,8 +84,6 @@ LEAST_PENALTY, LEAST_MULTIPLE = 1e-4, 0.1
 TREE, EVOLVED, LINEAR = "tree", "evolved", "linear"
 """Kinds of candidates besides `LOGISTIC`: first trees, evolved ones, those with models, a score."""
 
-CANDIDATES = (TREE, EVOLVED, LOGISTIC, LINEAR, SCORE)
-
 
 class Candidate(NamedTuple):
     """What may be returned."""
@@ -563,10 +561,6 @@ class Table(NamedTuple):
         ]
         return self.candidates[int(np.where(is_kind, losses, np.inf).argmin())]
 
-    def has(self, kind: str) -> bool:
-        """Return whether there is a candidate of a kind."""
-        return any(one.kind == kind for one in self.candidates)
-
     def prefers(self, one: Candidate, other: Candidate) -> bool:
         """Return whether a candidate takes the place of another one.
 
@@ -614,8 +608,9 @@ def verdict_of(
             else Candidate(is_scored=demands_score),
         )
     table = Table.of(trials)
+    present = {one.kind for one in table.candidates}
     winner = table.simplest(STANDARD_ERRORS, *kinds)
-    if table.has(EVOLVED):
+    if EVOLVED in present:
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.prefers(evolved, winner):
             winner = table.least_penalized(evolved)
@@ -626,7 +621,7 @@ def verdict_of(
     logistic = None
     if winner.kind == LOGISTIC:
         logistic = winner.strength
-    elif table.has(LOGISTIC):
+    elif LOGISTIC in present:
         logistic = table.simplest(STANDARD_ERRORS, LOGISTIC).strength
     assert at is not None
     trees = [tree for trial in trials for tree in trial.trees.best[at]]
@@ -650,10 +645,11 @@ def on_score(table: Table, winner: Candidate, *, demanded: bool = False) -> Cand
     A score says what columns add by themselves, a tree what they do together: of few rows, which
     hardly tell, both are the better guess.
     """
-    if not table.has(SCORE):
+    present = {one.kind for one in table.candidates}
+    if SCORE not in present:
         return winner
     best = Candidate(SCORE)
-    kind = EVOLVED if table.has(EVOLVED) else TREE
+    kind = EVOLVED if EVOLVED in present else TREE
     if any(one.is_scored and one.kind == kind for one in table.candidates):
         both = table.simplest(STANDARD_ERRORS, kind, is_scored=True)
         gain, error = table.gain(best, both)

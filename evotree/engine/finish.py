@@ -28,7 +28,7 @@ from evotree.engine.scores import (
     rounded_score,
 )
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
-from evotree.fitness.linear_leaves import is_too_large
+from evotree.fitness.linear_leaves import MOST_LEAVES
 from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.probabilities import Strength
 from evotree.front import (
@@ -182,7 +182,7 @@ def with_less_fit(
 def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
     """Return a copy of the front with prunings of its members, which keep all constraints."""
     front = deepcopy(run.pareto_front)
-    # Then all members are finished
+    # In the other half of the time all members are finished
     front.add_prunings(rows, half_way_to(problem.ends.trees))
     dataset = problem.dataset
     constraints = problem.constraints
@@ -332,7 +332,7 @@ class Finisher:
         made = {
             id(tree): self._with_models(tree, winner.strength, tree.origin)
             for tree in members
-            if tree.n_leaves > 1 and not is_too_large(tree)
+            if 1 < tree.n_leaves <= MOST_LEAVES
         }
         # Where the best tree is too large, the most complex that is not takes its place.
         largest = max(made.values(), key=lambda tree: tree.complexity, default=leaf)

@@ -27,6 +27,7 @@ from scipy.special import expit, softmax
 from evotree._jit import kernel
 from evotree.dataset import Dataset, fold_count, make_folds, split_folds
 from evotree.engine.bends import bends_of
+from evotree.fitness.linear_leaves import leaf_of
 from evotree.fitness.probabilities import LEAST
 from evotree.front import FrontTree
 from evotree.leaf_models import ScoreModels
@@ -407,12 +408,5 @@ def rounded_score(tree: ObliqueTree, rows: Dataset, precision: Any) -> ObliqueTr
 
 def one_leaf(rows: Dataset) -> ObliqueTree:
     """Return a tree of one leaf over raw features."""
-    return rows.refill(
-        ObliqueTree(
-            weights=np.zeros((1, rows.X.shape[1])),
-            thresholds=np.zeros(1),
-            subtree_size=np.ones(1, dtype=np.int32),
-            values=np.zeros((1, rows.n_classes or 1)),
-            spread=rows.spread * rows.scale,
-        )
-    )
+    leaf = leaf_of(rows.X.shape[1])
+    return rows.refill(leaf.replaced(spread=rows.spread * rows.scale))

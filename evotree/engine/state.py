@@ -309,24 +309,17 @@ class CheckpointWriter:
     settings: Mapping[str, Any] = field(default_factory=dict)  # JSON, kept with the run
     # Generations between two writings; of islands, at the end of an epoch.
     every: int = 10
-
-    def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ValueError(
-                f"checkpoint_every={self.every!r}: allowed are integers from 1."
-            )
-        check_writable(self.path)
-        self._written = 0
+    written: int = 0  # the generation that is in the file
 
     def __call__(self, run: Run) -> None:
         """Write the run if it is time to."""
-        if run.generation - self._written >= self.every:
+        if run.generation - self.written >= self.every:
             self.write(run)
 
     def write(self, run: Run) -> None:
         """Write the run."""
         save_checkpoint(self.path, run, self.dataset, self.settings)
-        self._written = run.generation
+        self.written = run.generation
 
 
 _MAY_CHANGE = {

@@ -19,6 +19,7 @@ from evotree.fitness.base import (
     quality_and_complexity,
     scores_and_complexity,
 )
+from evotree.fitness.linear_leaves import leaf_of
 from evotree.operators.constraints import (
     Constraint,
     repair,
@@ -242,12 +243,7 @@ def kind_of_fitness(
         return None
     if dataset.bound_objective is None:
         return FITNESS_OF_SCORES[1]
-    leaf = make_individual(
-        dataset,
-        np.zeros((1, dataset.X.shape[1])),
-        np.zeros(1),
-        np.ones(1, dtype=np.int32),
-    )
+    leaf = make_individual(dataset, *leaf_of(dataset.X.shape[1]).splits)
     n_scores = len(dataset.bound_objective.scores(leaf))
     if n_scores not in FITNESS_OF_SCORES:
         raise ValueError(

@@ -206,8 +206,10 @@ class Editor:
         worth_before, _ = self._worth(old, before)
         worth, edited = self._worth(tree, after)
         n_moved, n_changed = _differences(rows, old, tree, kept)
-        cost = {f"{name}_before": value for name, value in worth_before.items()}
-        cost |= worth | {"n_moved": n_moved, "n_changed": n_changed}
+        cost: dict[str, Any] = {}
+        for name, value in worth_before.items():
+            cost |= {f"{name}_before": value, name: worth[name]}
+        cost |= {"n_moved": n_moved, "n_changed": n_changed}
         made = copy(model)
         fitted = model._fitted_of(tree, self._finisher.problem.dataset)
         made.fitted_ = replace(model._with_labels(fitted, edited), by_hand=after)

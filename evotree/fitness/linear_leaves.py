@@ -712,7 +712,7 @@ class LinesOfOutputs(MeansOfOutputs):
 
 # ---- log-linear leaves ---------------------------------------------------------------------------
 
-_MOST_LEAVES = 32
+MOST_LEAVES = 32
 """Trees of more have no models, which would take too long to fit."""
 
 # A row tells little of a rate; weakly penalized rates grow without a bound.
@@ -742,15 +742,15 @@ class LogLinearLeaves:
         for C in _COSTS:
             path = list(path_of_models(fitted_to, C, start, used=self.used, end=end))
             start = path[0]
-            for halvings, scores in enumerate(path):
-                roots[Strength(C, halvings)] = scores
-                of_rows = held_out.X @ scores[:, :-1].T + scores[:, -1]
-                size = 1, 1 + int(np.count_nonzero(scores[:, :-1]))
-                yield None, Strength(C, halvings), rates_of(of_rows, rows), size
+            roots |= {Strength(C, at): scores for at, scores in enumerate(path)}
+        one_leaf: Any = leaf_of(rows.X.shape[1])
+        several = [
+            (at, tree)
+            for at, tree in enumerate(trees)
+            if 1 < tree.n_leaves <= MOST_LEAVES
+        ]
         fitted: dict[tuple[int, Strength], tuple[np.ndarray, tuple[int, int]]] = {}
-        for at, tree in enumerate(trees):
-            if tree.n_leaves == 1 or is_too_large(tree):
-                continue
+        for at, tree in [(None, one_leaf), *several]:
             for strength, root in roots.items():
                 key = id(tree), strength
                 if key not in fitted:
@@ -822,9 +822,14 @@ def scores_of_rows(scores: np.ndarray, X: np.ndarray, leaves: np.ndarray) -> np.
     return of_rows
 
 
-def is_too_large(tree: ObliqueTree) -> bool:
-    """Return whether models of so many leaves, each with all numbers of terms, take too long."""
-    return tree.n_leaves > _MOST_LEAVES
+def leaf_of(n_features: int) -> ObliqueTree:
+    """Return a tree of one leaf."""
+    return ObliqueTree(
+        weights=np.zeros((1, n_features)),
+        thresholds=np.zeros(1),
+        subtree_size=np.ones(1, dtype=np.int32),
+        values=np.zeros((1, 1)),
+    )
 
 
 def scores_of_nodes(

@@ -103,7 +103,7 @@ def test_what_was_chosen_is_kept(tmp_path, monkeypatch):
 OTHERS = nested(
     {
         "objective": "balanced_accuracy",
-        "leaves": "linear",
+        "leaves": "constant",
         "max_depth": 5,
         "max_leaf_nodes": 9,
         "min_samples_leaf": 2,

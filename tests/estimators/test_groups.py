@@ -164,7 +164,6 @@ def seen(monkeypatch):
 DOORS = {
     "evolved": quick(),
     "evolved on samples": quick(max_samples=100),
-    "linear leaves": quick(leaves="linear"),
     "log loss": quick(objective="log_loss"),
     "targets": evolved(EvoTreeRegressor, **FREE | {"max_generations": 1}),
     "cross_validation": greedy(),
@@ -292,14 +291,13 @@ def test_intervals_cover_rows_of_further_groups():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("leaves", ["constant", "linear"])
-def test_pairs_that_are_the_folds_of_the_default_give_the_same_model(leaves):
+def test_pairs_that_are_the_folds_of_the_default_give_the_same_model():
     _, _, _, X, y = copies(n=90)
     folds = np.empty(90, dtype=int)
     canonical = np.lexsort((y, *X.T[::-1]))
     folds[canonical] = make_folds(Dataset.from_arrays(X, y), 5, own_streams()[0])
     pairs = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(5)]
-    model = quick(leaves=leaves)
+    model = quick()
     found = [
         (fit.tree_, fit.size_penalty_, fit.term_penalty_, repr(fit.choice_))
         for cv in (None, 5, pairs, iter(pairs))

@@ -1,7 +1,5 @@
 """Penalties: those for nodes and terms, and two objectives at once."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,18 +33,3 @@ def test_terms_after_the_first_of_a_split_are_penalized(drawn, seed):
         values = quality_and_complexity(tree)
         assert values == (tree.quality, tree.n_leaves + sum(widths))
         assert FitnessQualityComplexity(values).values == values
-
-
-def test_quality_comes_before_complexity():
-    better, simpler, other = (
-        FitnessQualityComplexity(v) for v in ((0.9, 9), (0.8, 3), (0.8, 5))
-    )
-    assert better > simpler > other
-    assert simpler.dominates(other)
-    assert not simpler.dominates(better) and not better.dominates(simpler)
-    twin = pickle.loads(pickle.dumps(better))
-    assert (
-        type(twin) is FitnessQualityComplexity
-        and twin == better
-        and hash(twin) == hash(better)
-    )
