@@ -1,5 +1,7 @@
 """The suites of data sets: which data sets a study is on, and on which the defaults were chosen."""
 
+from collections.abc import Mapping, Sequence
+
 # Folds of the stratified cross-validation, which is the same for all methods.
 N_FOLDS = 5
 OFFICIAL = -1
@@ -129,3 +131,69 @@ TARGETS = (
     *("ailerons", "elevators", "cal-housing", "2dplanes", "fried"),
 )
 """The data sets of regression, the small ones first."""
+
+PMLB = (
+    *("allbp", "allhyper", "allhypo", "analcatdata_authorship", "analcatdata_boxing1"),
+    *("analcatdata_lawsuit", "ann-thyroid", "appendicitis", "auto", "balance-scale"),
+    *("biomed", "breast", "breast-cancer", "breast-cancer-wisconsin", "breast-w"),
+    *("bupa", "car", "car-evaluation", "cars", "churn", "cleve", "cleveland"),
+    *("cleveland-nominal", "colic", "collins", "corral", "credit-g", "diabetes", "dis"),
+    *("german", "glass", "glass2", "hayes-roth", "heart-c", "heart-statlog"),
+    *("hepatitis", "horse-colic", "hypothyroid", "ionosphere", "iris", "irish"),
+    *("led24", "mfeat-factors", "mfeat-morphological", "mfeat-zernike", "monk1"),
+    *("monk2", "monk3", "mux6", "new-thyroid", "optdigits", "page-blocks"),
+    *("pendigits", "pima", "prnn_fglass", "profb", "saheart", "satimage"),
+    *("segmentation", "sonar", "soybean", "spect", "spectf", "texture", "threeOf9"),
+    *("vehicle", "waveform-21", "wdbc", "wine-recognition"),
+)
+"""The data sets of PMLB that have published accuracies of folds."""
+
+COPIES: Mapping[str, Sequence[str]] = {
+    "breast-w": ("breast",),
+    "car": ("car-evaluation",),
+    "credit-g": ("german",),
+    "glass": ("glass2", "prnn_fglass"),
+    "heart": ("heart-statlog",),
+    "heart-cleveland": ("cleve", "cleveland", "cleveland-nominal", "heart-c"),
+    "horse-colic": ("colic",),
+    "monks-1": ("monk1",),
+    "monks-2": ("monk2",),
+    "monks-3": ("monk3",),
+    "optdigits": ("digits",),
+    "pima": ("diabetes",),
+    "segment": ("segmentation",),
+    "spect": ("spectf",),
+    "thyroid": (
+        *("allbp", "allhyper", "allhypo", "ann-thyroid", "dis"),
+        *("hypothyroid", "sick"),
+    ),
+    "waveform21": ("waveform", "waveform-21"),
+    "wdbc": ("breast-cancer-wisconsin",),
+    "wine": ("wine-recognition",),
+}
+"""Data sets that have rows in common with another one, or its source, by the name of that."""
+
+
+def family(name: str) -> str:
+    """Return the family of a data set, which has its copies, too."""
+    firsts = [first for first, copies in COPIES.items() if name in copies]
+    return firsts[0] if firsts else name.lower().replace("_", "-")
+
+
+FAMILIES = sorted(
+    {
+        *map(family, (*GROUPS["in all"], *PMLB)),
+        *("cod-rna", "connect-4", "fourclass", "ijcnn1", "protein-val", "shuttle"),
+    }
+)
+"""The families of all data sets of classes at hand."""
+
+CONFIRMING = FAMILIES[2::3]
+"""Every third family: what is new in the default, a score, was made on the others."""
+
+USED = {
+    family(name)
+    for name in GROUPS["in all"]
+    if name not in GROUPS["on which nothing was chosen"]
+}
+"""The families on which an earlier default was chosen, or the rule of the choice."""

@@ -100,10 +100,11 @@ def figures_of(
     figures: Figures,
     datasets: Sequence[str],
     methods: Sequence[str],
+    n_folds: int = N_FOLDS,
 ) -> dict[str, pd.DataFrame]:
     """Return the `fold_means` of each figure, in its unit."""
     return {
-        title: unit * fold_means(runs, column, datasets, methods)
+        title: unit * fold_means(runs, column, datasets, methods, n_folds)
         for title, (column, unit, _) in figures.items()
     }
 

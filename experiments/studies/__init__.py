@@ -18,6 +18,7 @@ STUDIES = (
     "gea_odt",
     "oc1",
     "operators",
+    "pmlb",
     "readable",
     "regression",
     "srbench",

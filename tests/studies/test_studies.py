@@ -30,6 +30,17 @@ from tests.quick_models import brief
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 every_study = pytest.mark.parametrize("name", STUDIES)
+NOT_RUN = ("pmlb",)
+"""The studies that have no rows in git yet."""
+
+
+def with_rows(names):
+    """Return the parameter of a test of what is in git, which fails where nothing is."""
+    lacks = pytest.mark.xfail(reason="it was not run yet", strict=True)
+    return pytest.mark.parametrize(
+        "name",
+        [pytest.param(one, marks=[lacks] if one in NOT_RUN else []) for one in names],
+    )
 
 
 def write_data(folder, name, n_rows=60, n_features=3, n_classes=3):
@@ -166,7 +177,7 @@ def test_a_report_without_rows_says_what_is_missing(name, tmp_path, capsys):
     assert said.count("\n") == 1
 
 
-@every_study
+@with_rows(STUDIES)
 def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
     """They fill its store, which gives them back as they were."""
     study = load_study(name)
@@ -184,10 +195,7 @@ def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
     pd.testing.assert_frame_equal(written, kept, check_exact=True, check_dtype=False)
 
 
-PAGES = [name for name in STUDIES if name not in agreement.OWN]
-
-
-@pytest.mark.parametrize("name", PAGES)
+@with_rows([name for name in STUDIES if name not in agreement.OWN])
 def test_the_report_is_that_in_git(name, tmp_path):
     shutil.copy(RESULTS / f"{name}_runs.csv", tmp_path)
     text = write_report(load_study(name), tmp_path).read_text(encoding="utf-8")
@@ -199,9 +207,10 @@ def test_the_report_is_that_in_git(name, tmp_path):
 TINY = {
     "benchmark": ("iris", "Logistic"),
     "cedt": ("iris", "DT, unpruned"),
-    "gea_odt": ("chessboard2", "GEA-ODT, 1,000 generations, dipolar 0"),
+    "gea_odt": ("chessboard2", "GEA-ODT"),
     "oc1": ("POL", "1 start, 0 jumps"),
     "operators": ("heart", "first trees: OC1"),
+    "pmlb": ("iris", "EvoTree"),
     "readable": ("iris", "CART"),
     "regression": ("bodyfat", "Ridge"),
     "srbench": ("192_vineyard", "EvoTree"),
@@ -222,7 +231,9 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     data = study.experiment.protocol
     if dataset not in base.PROBLEMS:
         n_classes = 0 if name in ("regression", "srbench") else 3
-        write_data(tmp_path, dataset, 90, 4, n_classes)
+        folder = tmp_path / ("pmlb" if name == "pmlb" else "")
+        folder.mkdir(exist_ok=True)
+        write_data(folder, dataset, 90, 4, n_classes)
     if name == "tao":
         monkeypatch.setattr("experiments.suites.OFFICIAL_TRAIN_ROWS", {dataset: 60})
     tasks = [task for task in study.experiment.tasks() if task[:2] == (dataset, method)]
