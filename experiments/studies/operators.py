@@ -226,34 +226,6 @@ def factor_table(fits: pd.DataFrame, factor: str) -> str:
     return table(rows)
 
 
-def findings(fits: pd.DataFrame, factor: str) -> str:
-    """Return which variants are clearly below and above the base, an item for each budget."""
-    first, column = next(iter(EARLIER.items()))
-    budgets = AT_END | {f"fitness, generation {first}": column}
-    return "\n".join(
-        f"- {title.capitalize()}: {clear_differences(gains_of(fits, name, factor))}"
-        for title, name in budgets.items()
-    )
-
-
-def clear_differences(gains: pd.DataFrame) -> str:
-    """Return which variants are above and below the base by more than two standard errors."""
-    if gains.empty:
-        return NOT_RUN
-    means = gains.mean()
-    errors = gains.std() / np.sqrt(gains.count())
-    sides = {
-        "below": means[means < -2.0 * errors].sort_values(),
-        "above": means[means > 2.0 * errors].sort_values(ascending=False),
-    }
-    said = []
-    for side, of_side in sides.items():
-        names = [f"{name} ({mean:+.2f})" for name, mean in of_side.items()]
-        which = f": {', '.join(names)}" if names else ""
-        said.append(f"{len(names) or 'none'} clearly {side}{which}")
-    return f"of {len(means)} variants {'; '.join(said)}."
-
-
 def base_sentence(fits: pd.DataFrame) -> str:
     """Return the figures of the base."""
     means = pd.DataFrame(
@@ -278,21 +250,14 @@ def late_searches(fits: pd.DataFrame) -> str:
 
 
 def report(results: Results) -> dict[str, Any]:
-    """Return the tables and the findings."""
+    """Return the tables."""
     fits = results.runs
     keys = {factor: factor.replace(" ", "_") for factor in FACTORS}
     if BASE not in means_of(fits, "accuracy"):
-        names = [
-            "base",
-            "late",
-            *keys.values(),
-            *(f"{key}_found" for key in keys.values()),
-        ]
-        return dict.fromkeys(names, NOT_RUN)
+        return dict.fromkeys(["base", "late", *keys.values()], NOT_RUN)
     made = {"base": base_sentence(fits), "late": late_searches(fits)}
     for factor, key in keys.items():
         made[key] = factor_table(fits, factor)
-        made[f"{key}_found"] = findings(fits, factor)
     return made
 
 

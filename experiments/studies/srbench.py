@@ -58,8 +58,6 @@ LEARNERS = ("AdaBoost", "KernelRidge", "LGBM", "Linear", "MLP", "RandomForest", 
 """The published methods that are not symbolic regression."""
 BESIDE = ("XGB", "RandomForest", "FEAT", "GP-GOMEA", "Operon", "Linear")
 """The published methods in the tables of data sets."""
-MOST_COMPLEX, MOST_SECONDS, CLOSE = 40.0, 60.0, 0.02
-"""The complexity and the seconds that a tree should keep to; a difference of R² that is small."""
 STRAIGHT = "EvoTree, no bends"
 METHODS = {
     EVOTREE: EvoTreeRegressor(),
@@ -169,51 +167,6 @@ def means_table(
     return table(rows.to_dict("records"))
 
 
-def aims_table(figures: Mapping[str, pd.DataFrame], ours: Sequence[str]) -> str:
-    """Return what our methods were to reach, what they reach, and whether that holds."""
-    real, friedman = (over(sets, figures["r2"]) for sets in (REAL, FRIEDMAN))
-    symbolic = real.drop([*LEARNERS, *METHODS], errors="ignore").fillna(0.0).idxmax()
-    best = friedman.drop([*METHODS], errors="ignore").fillna(0.0).idxmax()
-    size, complexity = (over(REAL, figures[name]) for name in SIZES)
-    # The last number is 1 where more is better, and -1 where less is.
-    aims = {
-        "R², at least XGB's": (real, real["XGB"], 1),
-        f"R², at least {symbolic}'s, the best of symbolic regression": (
-            real,
-            real[symbolic],
-            1,
-        ),
-        f"Friedman: R², at most {CLOSE} below {best}'s, the best": (
-            friedman,
-            friedman[best] - CLOSE,
-            1,
-        ),
-        f"size, at most {symbolic}'s": (size, size[symbolic], -1),
-        "complexity, at most": (complexity, MOST_COMPLEX, -1),
-        "median seconds, at most": (
-            over(REAL, figures["seconds"], "median"),
-            MOST_SECONDS,
-            -1,
-        ),
-    }
-    return table(
-        (
-            {
-                "method": method,
-                "aim": aim,
-                "bound": shown(bound, ",.3g"),
-                "reached": shown(reached[method], ",.3g"),
-                "verdict": "holds"
-                if sign * (reached[method] - bound) >= 0
-                else "fails",
-            }
-            for method, (aim, (reached, bound, sign)) in product(ours, aims.items())
-            if not np.isnan(reached[method])
-        ),
-        n_left=2,
-    )
-
-
 def sets_table(figures: Mapping[str, pd.DataFrame], ours: Sequence[str]) -> str:
     """Return R² on each data set: of our methods, with their sizes, and of published ones."""
     facts = PUBLISHED.groupby("dataset")[["rows", "columns"]].first()
@@ -265,7 +218,6 @@ def report(results: Results) -> dict[str, Any]:
         "n_sets": len(figures["r2"]),
         "n_splits": " to ".join(map(str, sorted({n_splits.min(), n_splits.max()}))),
         "means": means_table(figures, ranks, ours[0]),
-        "aims": aims_table(figures, ours[:1]),
         "front": list(front.index),
         "places": "; ".join(places),
         "cells": sets_table(figures, ours),

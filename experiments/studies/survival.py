@@ -4,7 +4,6 @@ The data sets are those that scikit-survival ships. Folds are stratified by whet
 seen. Censoring, for Uno's concordance and the Brier score, is that of the training rows.
 """
 
-from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from itertools import product
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import RegressorMixin
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -61,8 +59,6 @@ STREED_DEPTH, MANY_COLUMNS = 4, 25
 N_TREES, FOREST_ROWS = 200, 15
 """Trees of the forest, and the fewest rows in a leaf."""
 MOST_ROWS = 1_000  # to train on, of flchain
-AIMS = ((HARRELL, COX, 0), (HARRELL, TREE, 2), (HARRELL, STREED, 2), (BRIER, COX, 0))
-"""What our tree was to be above, and by how many standard errors of the difference."""
 SOME = {
     ACCURATE: ("veterans", "breast_cancer", "gbsg2", "aids"),
     BENDS: ("veterans", "whas500", "gbsg2"),
@@ -277,24 +273,6 @@ EXPERIMENT = define(
 )
 
 
-def aims_table(means: Mapping[str, pd.DataFrame]) -> str:
-    """Return what our tree was to reach, by differences and their standard errors."""
-    rows = []
-    for title, other, n_errors in AIMS:
-        if not {EVOTREE, other} <= {*means[title]}:
-            continue
-        gain = (means[title][EVOTREE] - means[title][other]).dropna()
-        holds = gain.mean() >= n_errors * gain.std() / np.sqrt(len(gain))
-        rows.append(
-            {
-                "aim": f"{title}: at least {n_errors} standard errors above {other}",
-                "reached": tables.paired(gain),
-                "verdict": "holds" if holds else "fails",
-            }
-        )
-    return tables.table(rows)
-
-
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     means = tables.figures_of(results.runs, FIGURES, list(SETS), list(METHODS))
@@ -312,7 +290,6 @@ def report(results: Results) -> dict[str, Any]:
         "ways": tables.differences_table(ways, EVOTREE, means["complexity"]),
         "harrell_cells": tables.cells_table(means[HARRELL], ".1f", bold=TREES),
         "brier_cells": tables.cells_table(means[BRIER], ".1f", bold=TREES),
-        "aims": aims_table(means),
         "size": tables.shown(
             means["complexity"].reindex(columns=[EVOTREE]).mean().item(), ".1f"
         ),
