@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from evotree.fitted import TrainingRows
-from evotree.leaf_models import LeafModels, LogModels, OutputModels, ScoreModels
+from evotree.leaf_models import (
+    LeafModels,
+    LogModels,
+    OutputModels,
+    ScoreModels,
+    check_arrays,
+)
 from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4
@@ -23,7 +29,10 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth val
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
 _LARGEST_ROW_COUNT = 2.0**53
-_MATRICES = ("weights", "values", "row_counts", "coefficients", "shares", "means")
+_MATRICES = (
+    *("weights", "values", "row_counts", "coefficients", "shares", "means"),
+    *("points", "score"),
+)
 _REQUIRED = ("subtree_size", "thresholds", "weights", "values")
 _OPTIONAL = ("spread", "weighted_n_node_samples")
 _WHOLE = ("labels", "row_counts")  # whole numbers, which are optional too
@@ -48,7 +57,11 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     names = (*_REQUIRED, *_OPTIONAL, "row_counts")
     arrays = {name: getattr(tree, name) for name in names}
     data = {"version": TREE_VERSION, **_lists(arrays | {"labels": tree.given_labels})}
-    if tree.models is not None:
+    if isinstance(tree.models, ScoreModels):
+        data["models"] = _lists(
+            {"points": tree.models.points, "score": tree.models.score}
+        )
+    elif tree.models is not None:
         each = [_lists(one._asdict()) for one in tree.models.each]
         data["models"] = each[0] if isinstance(tree.models, LeafModels) else each
     if isinstance(tree.models, LogModels):
@@ -94,8 +107,12 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         raise ValueError("output_names is not a list of strings.")
     models: Any = data.get("models")
     if isinstance(models, list):
-        kind = ScoreModels if names is None else OutputModels
-        models = kind(tuple(_parts(LeafModels, one, "models") for one in models))
+        each = tuple(_parts(LeafModels, one, "models") for one in models)
+        models = OutputModels(each)
+    elif isinstance(models, Mapping) and "points" in models:
+        _check_object(models, "models", ("points", "score"))
+        parts = {name: _array(models[name], name) for name in ("points", "score")}
+        models = _score_models(parts["points"], parts["score"], arrays["weights"])
     elif models is not None:
         link = models.get("link") if isinstance(models, Mapping) else None
         if link not in (None, "log"):
@@ -107,6 +124,19 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         output_names=None if names is None else tuple(names),
         **arrays,
     ).validate()
+
+
+def _score_models(
+    points: np.ndarray, score: np.ndarray, weights: np.ndarray
+) -> ScoreModels:
+    """Return the models of points and a score, whose shapes have to be those of a tree."""
+    n_nodes, n_features = weights.shape
+    n_classes = points.shape[1] if points.ndim == 2 else 0
+    check_arrays(
+        {"points": points, "score": score},
+        [(n_nodes, n_classes), (n_classes, n_features)],
+    )
+    return ScoreModels.of(points, score)
 
 
 def parts_to_dict(parts: SoftSides | TrainingRows) -> dict[str, Any]:

@@ -369,7 +369,9 @@ class Wording:
         """Return what leaf `k` adds to the score, of each class where there are several."""
         fitted = self.fitted
         assert fitted.classes is not None
-        added = fitted.tree.models.points[k] - fitted.tree.models.points[0]
+        if not fitted.is_split(0):
+            return ["class: that of the largest score"]
+        added = (fitted.tree.models.points[k] - fitted.tree.models.points[0]).tolist()
         shown = [f"{'+' if one >= 0.0 else ''}{self._number(one)}" for one in added]
         if len(shown) == 2:
             return [f"points: {shown[1]}"]
@@ -391,6 +393,8 @@ class Wording:
             first, *others = replace(self, fitted=fitted.scores).model(model, "")
             sums.append([f"{name} = {first}", *others])
         rule = "class: that of the largest score with its points"
+        if not fitted.is_split(0):
+            return sums
         if len(names) == 1:
             first, second = map(self.written, fitted.classes)
             rule = f"class: {second} if score + points > 0, else {first}"

@@ -29,7 +29,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from scipy.special import expit
 
 from evotree._jit import dot_kernel, kernel, read_only
-from evotree.leaf_models import LeafModels, OutputModels, check_arrays
+from evotree.leaf_models import LeafModels, OutputModels, ScoreModels, check_arrays
 
 # Rows that are routed together.
 _ROUTED_ROWS = 1024
@@ -495,7 +495,8 @@ class ObliqueTree:
                     f"values has {n_outputs} columns for {len(self.models.each)} models of a leaf."
                 )
             self.models.validate(n_nodes, self.n_features)
-            if self.models.coefficients[~self.is_leaf].any():
+            is_shared = isinstance(self.models, ScoreModels)
+            if not is_shared and self.models.coefficients[~self.is_leaf].any():
                 raise ValueError(
                     "coefficients has rows of internal nodes that are not 0."
                 )

@@ -35,7 +35,7 @@ from evotree.engine.populations import (
     with_noise,
 )
 from evotree.engine.problem import Penalties, Problem, seconds_until
-from evotree.engine.scores import Score, fit_score
+from evotree.engine.scores import Score
 from evotree.fitness.probabilities import (
     Strength,
     fit_soft_sides,
@@ -194,7 +194,7 @@ class CandidateLosses:
         end: float = math.inf,
     ) -> Trial:
         """Return what all candidates lose that were fitted to some rows."""
-        score = fit_score(rows, end) if self.problem.tries_score else None
+        score = self.problem.score_of(rows, end) if self.problem.tries_score else None
         of_all = self._of_all(rows, held_out, trees.best, score, end)
         return Trial(
             number,

@@ -23,7 +23,6 @@ from evotree.engine.problem import Penalties, Problem, half_way_to
 from evotree.engine.scores import (
     Widened,
     again_on_score,
-    fit_score,
     one_leaf,
     rounded_score,
 )
@@ -135,7 +134,7 @@ def finish_run(
     dataset = problem.dataset
     score = None
     if choice.winner.is_scored or choice.winner.kind == SCORE:
-        score = fit_score(dataset, problem.ends.trees)
+        score = problem.score_of(dataset, problem.ends.trees)
     if score is not None:
         wide = Widened.of(dataset, score, problem.evolution.scaling)
         dataset = wide.rows

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from evotree.configuration import CONSTANT, SCORE, LinearLeaves
+from evotree.configuration import SCORE, LinearLeaves
 from evotree.dataset import Dataset, split_folds
 from evotree.engine.bends import bent_schema, open_features
 from evotree.engine.config import (
@@ -21,6 +21,7 @@ from evotree.engine.config import (
     evolution_of,
     is_auto,
 )
+from evotree.engine.scores import Score, fit_score
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import (
@@ -145,8 +146,12 @@ class Problem:
     @property
     def tries_score(self) -> bool:
         """Whether a score competes, and trees on it."""
-        has_columns = self.dataset.schema is not None
-        return has_columns and self.tries_logistic and self.config.leaves != CONSTANT
+        return self.tries_logistic and self.config.leaves in (AUTO, SCORE)
+
+    def score_of(self, rows: Dataset, end: float) -> Score | None:
+        """Return the score of some rows, whose columns have hinges where bends are looked for."""
+        bends = self.evolution.shapes in (AUTO, QUARTILES) and not rows.schema.bends
+        return fit_score(rows, end, bends=bends)
 
     @property
     def has_one_kind(self) -> bool:

@@ -17,7 +17,7 @@ of the Royal Statistical Society B 74(2), 245-266.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ from evotree.leaf_models import ScoreModels
 from evotree.operators.initialization.logistic import SoftTree, tree_of_model
 from evotree.operators.structure.rounding import round_models
 from evotree.rng import as_generator, make_streams
-from evotree.schema import TRUTH, Bend, NumericColumn, Schema
+from evotree.schema import TRUTH, Bend, NumericColumn
 from evotree.tree import ObliqueTree
 
 OCTILES = tuple(k / 8 for k in range(1, 8))
@@ -187,16 +187,16 @@ def l1_path(columns, y, weight, penalties, coefficients, intercepts):
 class _Terms:
     """The terms that the rows of a fit offer, standardized by these."""
 
-    def __init__(self, rows: Dataset) -> None:
+    def __init__(self, rows: Dataset, bends: bool) -> None:
         self.weight = rows.sample_weight / rows.total_weight
-        terms = list(_terms_of(rows, self.weight))
+        terms = list(_terms_of(rows, self.weight, bends))
         features = np.array([j for j, _ in terms], dtype=np.int64)
-        bends = [bend for _, bend in terms]
-        columns = columns_of(rows.raw, features, tuple(bends))
+        of_terms = [bend for _, bend in terms]
+        columns = columns_of(rows.raw, features, tuple(of_terms))
         mean = self.weight @ columns
         spread = np.sqrt(self.weight @ (columns - mean) ** 2)
         kept = np.flatnonzero(spread > _LEAST_SPREAD * (1.0 + np.abs(mean)))
-        self.features, self.bends = features[kept], tuple(bends[j] for j in kept)
+        self.features, self.bends = features[kept], tuple(of_terms[j] for j in kept)
         self.mean, self.spread = mean[kept], spread[kept]
         self.standardized = np.ascontiguousarray(
             ((columns[:, kept] - self.mean) / self.spread).T
@@ -212,89 +212,101 @@ class _Terms:
     def path(
         self, y: np.ndarray, penalties: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients (n_penalties, n_terms) and intercepts, in raw units."""
+        """Return the coefficients (n_penalties, n_terms) and intercepts, in raw units.
+
+        A class that no row has, or all have, has no terms.
+        """
         coefficients = np.zeros((len(penalties), len(self.features)))
         intercepts = np.zeros(len(penalties))
+        if y.min() == y.max():
+            odds = math.log(LEAST / (1.0 - LEAST))
+            return coefficients, intercepts + (-odds if y.max() else odds)
         l1_path(self.standardized, y, self.weight, penalties, coefficients, intercepts)
         coefficients /= self.spread
         return coefficients, intercepts - coefficients @ self.mean
 
 
-def _terms_of(rows: Dataset, share: np.ndarray) -> Iterator[tuple[int, Bend | None]]:
+def _terms_of(
+    rows: Dataset, share: np.ndarray, bends: bool
+) -> Iterator[tuple[int, Bend | None]]:
     """Yield features and their bends: columns of numbers have hinges at their octiles."""
-    schema = rows.schema or Schema.of_features(rows.feature_names)
-    for j, (c, level) in enumerate(
-        zip(schema.column_of.tolist(), schema.levels, strict=True)
-    ):
-        if isinstance(level, Bend):
-            continue
+    schema = rows.schema
+    columns = schema.column_of.tolist()
+    for j, (c, level) in enumerate(zip(columns, schema.levels, strict=True)):
         yield j, None
         column = schema[c]
-        if (
-            level is None
-            and isinstance(column, NumericColumn)
-            and column.holds != TRUTH
-        ):
+        is_number = level is None and isinstance(column, NumericColumn)
+        if bends and is_number and column.holds != TRUTH:
             for bend in bends_of(rows.raw[:, j], share, OCTILES):
                 yield j, bend
 
 
-def fit_score(rows: Dataset, end: float = math.inf) -> Score | None:
+def fit_score(
+    rows: Dataset, end: float = math.inf, *, bends: bool = True
+) -> Score | None:
     """Return the score of rows of classes; None where there is nothing to tell apart, or no time.
 
-    The same for all seeds.
+    Columns have hinges if `bends` is true. It is the same for all seeds.
     """
-    classes = np.unique(rows.y)
-    if len(classes) < 2:
+    if len(np.unique(rows.y)) < 2 or time.perf_counter() >= end:
         return None
     labels = [1] if rows.n_classes == 2 else list(range(rows.n_classes))
-    rows = _thinned(rows, MOST_ROWS // len(labels), stream=make_streams(_SEED, 0, 2)[0])
-    terms = _Terms(rows)
-    targets = (rows.y == np.array(labels)[:, None]).astype(np.float64)
+    of_rows, of_folds = make_streams(_SEED, 0, 2)
+    rows = _thinned(rows, MOST_ROWS // len(labels), of_rows)
+    terms = _Terms(rows, bends)
+    targets = [(rows.y == label).astype(np.float64) for label in labels]
     largest = np.array([terms.gradient(y) for y in targets])
     if largest.max() == 0.0:
         return None
     penalties = largest[:, None] * np.array(PENALTIES)
-    losses = np.zeros((len(labels), len(PENALTIES)))
-    n_folds = fold_count(rows, _MAX_FOLDS)
-    n_used = min(n_folds, math.ceil(_HELD_OUT_ROWS * max(n_folds, 1) / rows.n_rows))
-    if n_folds:
-        folds = make_folds(rows, n_folds, make_streams(_SEED, 0, 2)[1])
-    for fold in range(n_used):
-        others, held_out = split_folds(rows, folds, fold)
-        if (
-            min(others.n_distinct, held_out.n_distinct) == 0
-            or time.perf_counter() >= end
-        ):
-            continue
-        of_fold = _Terms(others)
-        columns = columns_of(held_out.raw, of_fold.features, of_fold.bends)
-        for at, label in enumerate(labels):
-            y = (others.y == label).astype(np.float64)
-            if not 0.0 < y.mean() < 1.0:
-                continue
-            coefficients, intercepts = of_fold.path(y, penalties[at])
-            share = np.clip(
-                expit(columns @ coefficients.T + intercepts), LEAST, 1.0 - LEAST
-            )
-            is_label = (held_out.y == label)[:, None]
-            lost = -np.log(np.where(is_label, share, 1.0 - share))
-            losses[at] += held_out.sample_weight @ lost
-    best = losses.argmin(axis=1)
-    scores = [
-        terms.path(y, penalties[at, : best[at] + 1])
-        if 0.0 < y.mean() < 1.0
-        else (np.zeros((1, len(terms.features))), np.full(1, math.log(LEAST)))
-        for at, y in enumerate(targets)
+    best = _held_out_losses(rows, labels, penalties, of_folds, end, bends).argmin(
+        axis=1
+    )
+    paths = [
+        terms.path(y, steps[: at + 1])
+        for y, steps, at in zip(targets, penalties, best, strict=True)
     ]
-    coefficients = np.array([path[-1] for path, _ in scores])
+    coefficients = np.array([path[-1] for path, _ in paths])
     used = np.flatnonzero(coefficients.any(axis=0))
     return Score(
         terms.features[used],
         tuple(terms.bends[j] for j in used.tolist()),
         coefficients[:, used],
-        np.array([path[-1] for _, path in scores]),
+        np.array([intercepts[-1] for _, intercepts in paths]),
     )
+
+
+def _held_out_losses(
+    rows: Dataset,
+    labels: Sequence[int],
+    penalties: np.ndarray,
+    stream: np.ndarray,
+    end: float,
+    bends: bool,
+) -> np.ndarray:
+    """Return what each score loses on rows held out at each of its penalties."""
+    losses = np.zeros(penalties.shape)
+    n_folds = fold_count(rows, _MAX_FOLDS)
+    if n_folds == 0:
+        return losses
+    folds = make_folds(rows, n_folds, stream)
+    for fold in range(min(n_folds, math.ceil(_HELD_OUT_ROWS * n_folds / rows.n_rows))):
+        others, held_out = split_folds(rows, folds, fold)
+        if min(others.n_distinct, held_out.n_distinct) == 0:
+            continue
+        if time.perf_counter() >= end:
+            break
+        terms = _Terms(others, bends)
+        columns = columns_of(held_out.raw, terms.features, terms.bends)
+        for at, label in enumerate(labels):
+            y = (others.y == label).astype(np.float64)
+            coefficients, intercepts = terms.path(y, penalties[at])
+            shares = expit(columns @ coefficients.T + intercepts)
+            shares = np.clip(shares, LEAST, 1.0 - LEAST)
+            is_label = (held_out.y == label)[:, None]
+            lost = -np.log(np.where(is_label, shares, 1.0 - shares))
+            losses[at] += held_out.sample_weight @ lost
+    return losses
 
 
 def _thinned(rows: Dataset, most: int, stream: np.ndarray) -> Dataset:
@@ -319,7 +331,6 @@ class Widened(NamedTuple):
     @classmethod
     def of(cls, rows: Dataset, score: Score, scaling: str) -> "Widened":
         """Return rows with the features that a score has."""
-        assert rows.schema is not None
         before = rows.schema
         of_feature = before.column_of[score.features].tolist()
         columns = list(before.columns)

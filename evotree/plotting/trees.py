@@ -473,6 +473,7 @@ def plot_decision_regions(
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
+    tree_of(tree_or_classifier, "tree_or_classifier", TypeError)
     fitted = fitted_of(tree_or_classifier)
     if len(fitted.schema.read_by_code) != 2:
         raise ValueError(

@@ -345,7 +345,8 @@ def test_edits_that_break_what_was_asked_for_are_refused():
 
 def test_a_text_does_not_call_chosen_what_was_made_by_hand():
     X, y = load_wine(return_X_y=True)
-    model = EvoTreeClassifier(max_generations=2, random_state=0).fit(X, y)
+    quick = {"leaves": "constant", "max_generations": 2}
+    model = EvoTreeClassifier(**quick, random_state=0).fit(X, y)
     assert "# chosen: " in export_text(model) and model.get_n_leaves() > 1
     leaf = int(model.apply(X)[0])
     label = next(one for one in model.classes_ if one != model.predict(X)[0])

@@ -192,7 +192,9 @@ def test_a_tree_of_logistic_models_is_finished_once(bounds, monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(Finisher, "logistic", counted)
-    model = EvoTreeClassifier(max_generations=1, random_state=0, **bounds)
+    model = EvoTreeClassifier(
+        leaves="constant", max_generations=1, random_state=0, **bounds
+    )
     model.fit(*load_wine(return_X_y=True))
     assert len(made) == 1 and made[0] == model.tree_
 

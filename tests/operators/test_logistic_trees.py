@@ -39,7 +39,8 @@ strengths = st.builds(Strength, st.sampled_from(COSTS), st.integers(0, HALVINGS)
 
 
 def quick(**changed):
-    return evolved(EvoTreeClassifier, **FREE | {"max_generations": 2} | changed)
+    shares = {"leaves": "constant", "max_generations": 2}
+    return evolved(EvoTreeClassifier, **FREE | shares | changed)
 
 
 @st.composite
@@ -319,7 +320,9 @@ def test_units_that_are_far_apart_end_in_numbers(units):
 
 @pytest.mark.parametrize("leaves", ["linear", LinearLeaves(["a"])], ids=repr)
 def test_leaves_of_classes_hold_shares(leaves):
-    message = "leaves=.*: leaves of classes hold shares; allowed are 'auto'"
+    message = (
+        "leaves=.*: leaves of classes hold shares, or points on a score; allowed are"
+    )
     with pytest.raises(ValueError, match=message):
         quick(leaves=leaves).fit(*load_wine(return_X_y=True))
 
