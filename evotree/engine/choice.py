@@ -66,9 +66,6 @@ STANDARD_ERRORS = 0.5
 EVOLVING_ERRORS = 2.0
 """By which the loss of the trees that evolution begins with may be above that of the best."""
 
-SCORED_ERRORS = 1.5
-"""By which the loss of a tree on a score may be above that of the best tree alone."""
-
 LARGE, LARGE_ERRORS = 60, 2.0
 """Complexity above which the loss has to be lower by so many standard errors."""
 
@@ -640,10 +637,9 @@ def verdict_of(
 
 
 def on_score(table: Table, winner: Candidate, *, demanded: bool = False) -> Candidate:
-    """Return a tree on a score, or a score alone, unless a tree alone is better.
+    """Return a tree on a score, or a score alone, where one takes the place of a tree.
 
-    A score says what columns add by themselves, a tree what they do together: of few rows, which
-    hardly tell, both are the better guess.
+    A score says what columns add by themselves, a tree what they do together.
     """
     present = {one.kind for one in table.candidates}
     if SCORE not in present:
@@ -655,8 +651,7 @@ def on_score(table: Table, winner: Candidate, *, demanded: bool = False) -> Cand
         gain, error = table.gain(best, both)
         if gain <= STANDARD_ERRORS * error:
             best = both
-    gain, error = table.gain(best, winner)
-    return best if demanded or gain >= -SCORED_ERRORS * error else winner
+    return best if demanded or table.prefers(best, winner) else winner
 
 
 def beside_plain(

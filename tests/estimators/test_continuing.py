@@ -153,7 +153,7 @@ OTHERS = nested(
         "islands__executor": ThreadPoolExecutor(1),
         "operators": {"mutate": polish},
         "start": "|--- 1\n",
-        "hold": {0: [1]},
+        "hold": [0],
         "shapes": None,
     }
 )
