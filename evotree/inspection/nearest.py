@@ -2,19 +2,23 @@
 
 The rows that reach a leaf form a polytope, so the nearest point of a leaf is the solution of one
 convex program, and the nearest of all leaves is the counterfactual of Wachter et al. for the tree
-itself: no sampling, no surrogate.
+itself: no sampling, no surrogate. A number that bends moves along lines, which whole variables
+put in order (Padberg). Logarithms are drawn by lines that leave out no point of a leaf, so that
+what the tree itself takes as it was meant is the nearest.
 
 References
 ----------
 Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for oblique decision trees:
 exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
+Padberg M. (2000). Approximating separable nonlinear functions via mixed zero-one programs.
+Operations Research Letters 27(1), 1-5.
 """
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress
+from itertools import compress
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -23,12 +27,14 @@ import pandas as pd
 from pandas.api.types import is_list_like
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from evotree.fitted import Fitted, used_features
+from evotree.fitted import Fitted
 from evotree.inspection.comparison import check_model, one_row
 from evotree.schema import (
+    LOG,
     MISSING,
     TRUTH,
     WHOLE,
+    Bend,
     CategoricalColumn,
     Column,
     NumericColumn,
@@ -43,10 +49,17 @@ MARGINS = (1e-5, 1e-4, 1e-3)
 """How far behind a hyperplane a point is placed, in spreads of the projection; tried in turn."""
 
 _NOTHING = 1e-9  # a change of fewer spreads is none
+_WHOLE = 1e-6  # what is nearer to a whole number is one
+
+# A logarithm is drawn by lines that touch it at so many numbers and more, and then at the point
+# that was found, too, until the tree takes that one as it was meant.
+_N_TOUCHED = 5
+_MAX_DRAWINGS = 20
+_FARTHEST_SPREADS = 100.0  # that a column without bounds may change by, if it bends
+_FREE = 1e-9  # the price of what follows from other parts
 
 # ---- the smallest step into a polytope: one mixed-integer program -------------------------------
 
-_WHOLE = 1e-6  # what is nearer to a whole number is one
 _SUM_SLACK = 1e-9
 _PROGRAM_LIMITS = {"mip_rel_gap": 0.0, "node_limit": 10_000, "time_limit": 60.0}
 _SOLVED, _LIMITED, _INFEASIBLE = 0, 1, 2  # what milp says of a program
@@ -54,41 +67,32 @@ _SOLVED, _LIMITED, _INFEASIBLE = 0, 1, 2  # what milp says of a program
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps y with ``A @ y <= b`` and ``lower <= y <= upper``, some of whose parts are whole."""
+    """Parts y of a step with ``A @ y <= b`` and ``low <= y <= high``, some of which are whole."""
 
     A: np.ndarray  # of shape (n_constraints, n_parts), rows of a length near 1
     b: np.ndarray
-    lower: np.ndarray  # of shape (n_parts,), perhaps infinite
-    upper: np.ndarray
+    low: np.ndarray  # of shape (n_parts,), 0 or above
+    high: np.ndarray  # perhaps infinite
     prices: np.ndarray  # what a part of length 1 costs, above 0
     is_whole: np.ndarray
 
 
 def shortest(steps: Steps) -> np.ndarray | None:
-    """Return the step with the smallest sum of prices times lengths, or None if there is none."""
-    # Parts upwards, and parts downwards.
-    low = np.maximum([steps.lower, -steps.upper], 0.0).ravel()
-    high = np.maximum([steps.upper, -steps.lower], 0.0).ravel()
-    whole = np.tile(steps.is_whole, 2)
-    # HiGHS misses optima where bounds of whole variables are not whole.
-    low = np.where(whole, np.ceil(low - _WHOLE), low)
-    high = np.where(whole, np.floor(high + _WHOLE), high)
-    if (low > high).any():
-        return None
+    """Return the parts with the smallest sum of prices times lengths, or None if there are none."""
     # Programs whose parts are all pinned make HiGHS fail: the last part is free.
-    A = np.hstack([steps.A, -steps.A, np.zeros((len(steps.A), 1))])
+    A = np.hstack([steps.A, np.zeros((len(steps.A), 1))])
     # Presolving fails on some programs with narrow margins.
     for presolve in (True, False):
         result = milp(
-            np.append(np.tile(steps.prices, 2), 1.0),
-            integrality=np.append(whole, False),
-            bounds=Bounds(np.append(low, 0.0), np.append(high, 1.0)),
+            np.append(steps.prices, 1.0),
+            integrality=np.append(steps.is_whole, False),
+            bounds=Bounds(np.append(steps.low, 0.0), np.append(steps.high, 1.0)),
             constraints=LinearConstraint(A, -np.inf, steps.b) if len(A) else (),
             options=_PROGRAM_LIMITS | {"presolve": presolve},
         )
         if result.status == _SOLVED:
-            up, down = result.x[:-1].reshape(2, -1)
-            return np.where(steps.is_whole, np.round(up - down), up - down)
+            parts = result.x[:-1]
+            return np.where(steps.is_whole, np.round(parts), parts)
         if result.status == _INFEASIBLE:
             return None
         if result.status == _LIMITED:
@@ -101,14 +105,12 @@ def shortest(steps: Steps) -> np.ndarray | None:
 
 def least_length(steps: Steps) -> float:
     """Return a length that no allowed step is below, by each bound and constraint alone."""
-    A, least = steps.A, np.where(steps.A > 0.0, steps.lower, steps.upper)
+    A, least = steps.A, np.where(steps.A > 0.0, steps.low, steps.high)
     sums = np.multiply(A, least, out=np.zeros_like(A), where=A != 0.0).sum(axis=1)
-    if (steps.lower > steps.upper).any() or (sums > steps.b + _SUM_SLACK).any():
+    if (sums > steps.b + _SUM_SLACK).any():
         return np.inf
-    broken = steps.b < 0.0
-    needed = -steps.b[broken] / (np.abs(A[broken]) / steps.prices).max(
-        axis=1, initial=0.0
-    )
+    broken = steps.b < -_SUM_SLACK
+    needed = -steps.b[broken] / (-A[broken] / steps.prices).max(axis=1, initial=0.0)
     return float(needed.max(initial=0.0))
 
 
@@ -254,6 +256,14 @@ def _positions(
     return found
 
 
+class Program(NamedTuple):
+    """The steps that lead to a leaf."""
+
+    steps: Steps
+    of: list[int]  # the features that the first parts are of
+    moves: np.ndarray  # how far these move by a length of 1
+
+
 class Space:
     """The points that a row may become within the limits; an entry for each feature."""
 
@@ -262,7 +272,7 @@ class Space:
     ) -> None:
         schema, of = fitted.schema, fitted.schema.column_of
         training: Any = fitted.training
-        self.tree, self.x = tree, x
+        self.tree, self.schema, self.x = tree, schema, x
         self.spread = np.where(tree.known_spread > 0.0, tree.known_spread, 1.0)
         is_level = np.array([isinstance(schema[c], CategoricalColumn) for c in of])
         is_missing = np.array([level == MISSING for level in schema.levels])
@@ -281,14 +291,21 @@ class Space:
         is_binary = is_level | [schema[c].holds == TRUTH for c in of]
         lower = np.where(is_binary, np.maximum(lower, 0.0), lower)
         upper = np.where(is_binary, np.minimum(upper, 1.0), upper)
-        # No cell becomes missing. Bends that a tree reads are those of columns that are fixed.
-        stays |= is_missing
-        stays[list(schema.bends)] = True
-        self.lower = np.where(stays, np.maximum(lower, x), lower)
-        self.upper = np.where(stays, np.minimum(upper, x), upper)
-        # Whole numbers take steps of 1, others of a spread.
-        self.unit = np.where(self.is_whole, 1.0, self.spread)
-        self.prices = limits.costs[of] * self.unit / self.spread
+        stays |= is_missing  # no cell becomes so
+        lower = np.where(stays, np.maximum(lower, x), lower)
+        upper = np.where(stays, np.minimum(upper, x), upper)
+        reach = np.full(len(x), np.inf)
+        self.bends: dict[int, dict[int, Bend]] = {j: {} for j in schema.read_by_code}
+        for k, (j, bend) in schema.bends.items():
+            self.bends[j][k] = bend
+            lower[k], upper[k] = -np.inf, np.inf  # the bounds are those of the number
+            reach[j] = _FARTHEST_SPREADS * self.spread[j]
+        lower = np.where(np.isinf(lower), x - reach, lower)
+        upper = np.where(np.isinf(upper), x + reach, upper)
+        # HiGHS misses optima where bounds of whole variables are not whole.
+        self.lower = np.where(self.is_whole, x + np.ceil(lower - x - _WHOLE), lower)
+        self.upper = np.where(self.is_whole, x + np.floor(upper - x + _WHOLE), upper)
+        self.prices = limits.costs[of] / self.spread
         self.level_rows: list[np.ndarray] = []  # each has a limit of its own
         self.level_limits: list[float] = []
         for c in np.unique(of[is_level]):
@@ -301,8 +318,57 @@ class Space:
                 self.level_rows.append(-known)
                 self.level_limits.append(0.0)
 
-    def steps(self, leaf: int, goal: Goal, margin: float) -> Steps:
-        """Return the steps that lead to a leaf, by a margin behind its hyperplanes."""
+    def program(
+        self, leaf: int, goal: Goal, margin: float, through: Sequence[np.ndarray] = ()
+    ) -> Program:
+        """Return the steps that lead to a leaf, by a margin behind its hyperplanes.
+
+        They have parts for each line by which a feature and its bends are drawn, and parts of 0
+        and 1 that say which lines are full. Logarithms are exact at the numbers of some points.
+        """
+        A, b = self._constraints(leaf, goal, margin)
+        cuts, slopes = [], []
+        of: list[int] = []
+        links: list[int] = []  # lines whose next one follows when they are full
+        for j in self.bends:
+            numbers, rises = self._lines(j, A, through)
+            # Where they rise faster and faster, what is nearer to the row costs least anyway.
+            if (np.diff(rises, axis=0) * self.spread[j] < -_NOTHING).any():
+                links += range(len(of), len(of) + len(rises) - 1)
+            cuts.append(np.column_stack([numbers[:-1], numbers[1:]]))
+            slopes.append(rises)
+            of += [j] * len(rises)
+        n, m = len(of), len(links)
+        before, parts = np.array(links, dtype=np.int64), np.arange(m)
+        start, stop = np.vstack(cuts).T
+        x, nearest = self.x[of], np.clip(self.x, self.lower, self.upper)[of]
+        must = (start >= np.minimum(x, nearest)) & (stop <= np.maximum(x, nearest))
+        is_whole = self.is_whole[of]
+        is_linked = np.isin(np.arange(n), [before, before + 1])
+        unit = np.where(is_linked, stop - start, self.spread[of])
+        unit[is_whole] = 1.0
+        sign, high = np.where(stop > x, 1.0, -1.0), (stop - start) / unit
+        # Lines fill from their starts, as those below the row are. One has something only where
+        # the part of 0 and 1 is 1, and this only where the line before it is full.
+        fills, is_full = sign / high, (sign < 0.0).astype(float)
+        chain = np.zeros((2, m, n + m))
+        chain[0, parts, before + 1], chain[0, parts, n + parts] = fills[before + 1], -1
+        chain[1, parts, before], chain[1, parts, n + parts] = -fills[before], 1.0
+        leads = np.vstack(slopes).T * sign * unit
+        steps = Steps(
+            A=np.vstack([np.pad(leads, ((0, 0), (0, m))), *chain]),
+            b=np.concatenate([b, -is_full[before + 1], is_full[before]]),
+            low=np.append(np.where(must, high, 0.0), np.zeros(m)),
+            high=np.append(high, np.ones(m)),
+            prices=np.append(self.prices[of] * unit, np.full(m, _FREE)),
+            is_whole=np.append(is_whole, np.ones(m, dtype=bool)),
+        )
+        return Program(steps, of, sign * unit)
+
+    def _constraints(
+        self, leaf: int, goal: Goal, margin: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what steps keep, as normals and limits, in spreads of the projection."""
         rows, limits = [*self.level_rows], [*self.level_limits]
         for normal, limit, is_closed, width in self._half_spaces(leaf, goal):
             norm = float(np.linalg.norm(normal * self.spread))
@@ -313,16 +379,63 @@ class Space:
             behind = 0.0 if is_exact else min(margin, 0.25 * width / norm)
             if margin == MARGINS[0] and slack >= 0.0:
                 behind = min(behind, slack)  # what holds now may hold as narrowly
-            rows.append(normal * self.unit / norm)
+            rows.append(normal / norm)
             limits.append(slack - behind)
-        return Steps(
-            A=np.array(rows).reshape(len(rows), len(self.x)),
-            b=np.array(limits),
-            lower=(self.lower - self.x) / self.unit,
-            upper=(self.upper - self.x) / self.unit,
-            prices=self.prices,
-            is_whole=self.is_whole,
-        )
+        return np.array(rows).reshape(len(rows), len(self.x)), np.array(limits)
+
+    def _lines(
+        self, j: int, A: np.ndarray, through: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of lines by which a feature and its bends are drawn, rising.
+
+        And their slopes in each constraint. Logarithms are drawn by chords where they are to be
+        small, and by tangents where they are to be large: no point that is allowed is left out.
+        """
+        x, low, high = self.x[j], self.lower[j], self.upper[j]
+        least, most = min(x, low), max(x, high)
+        bends = {k: bend for k, bend in self.bends[j].items() if A[:, k].any()}
+
+        def with_cuts(cuts: Iterable[float], more: Iterable[float]) -> np.ndarray:
+            added = np.array(list(more))
+            if self.is_whole[j]:
+                added = np.append(np.floor(added), np.ceil(added))
+            return np.unique([*cuts, *np.clip(added, least, most)])
+
+        cuts = with_cuts([x, low, high], [bend.knot for bend in bends.values()])
+        if bends:
+            cuts = with_cuts(cuts, [point[j] for point in through])
+        logs = {k: bend for k, bend in bends.items() if bend.kind == LOG}
+        for bend in logs.values():
+            first = max(least, bend.knot)
+            cuts = with_cuts(cuts, np.geomspace(first, max(most, first), _N_TOUCHED))
+        touched = {
+            k: np.append(bend.knot, cuts[cuts > bend.knot]) for k, bend in logs.items()
+        }
+        for at in touched.values():  # and tangents meet between
+            met = at[1:] * at[:-1] * np.diff(np.log(at)) / np.diff(at)
+            cuts = with_cuts(cuts, met)
+        lengths = np.diff(cuts)
+        slopes = np.tile(A[:, j], (len(lengths), 1))
+        for k, bend in bends.items():
+            below = above = bend.of(cuts)
+            if k in touched:
+                at = touched[k][:, np.newaxis]
+                beyond = np.maximum(cuts, bend.knot) - at
+                above = (np.log(at) + beyond / at).min(axis=0)
+            slopes += np.outer(np.diff(below) / lengths, np.maximum(A[:, k], 0.0))
+            slopes += np.outer(np.diff(above) / lengths, np.minimum(A[:, k], 0.0))
+        return cuts, slopes
+
+    def point(self, step: np.ndarray) -> np.ndarray:
+        """Return where a step leads, the bends as they are there."""
+        moved = np.clip(self.x + step, self.lower, self.upper)
+        point = np.where(np.abs(step) < _NOTHING * self.spread, self.x, moved)
+        return self.schema.with_bends(self.schema.without_bends(point[np.newaxis]))[0]
+
+    def distance(self, point: np.ndarray) -> float:
+        """Return how far a point is from the row."""
+        lengths = self.prices * np.abs(point - self.x)
+        return float(lengths[self.schema.read_by_code].sum())
 
     def _half_spaces(
         self, leaf: int, goal: Goal
@@ -357,36 +470,32 @@ def nearest_points(
     space: Space, goals: Sequence[Goal], n_points: int = 1
 ) -> list[LeafPoint]:
     """Return the nearest points of the leaves that predict what is asked for, the nearest first."""
+    if (space.lower > space.upper).any():
+        return []
     candidates = []
     for goal in goals:
         for leaf in goal.leaves.tolist():
-            steps = space.steps(leaf, goal, MARGINS[0])
-            candidates.append((least_length(steps), leaf, goal, steps))
+            least = least_length(space.program(leaf, goal, MARGINS[0]).steps)
+            candidates.append((least, leaf, goal))
     points: list[LeafPoint] = []
-    for least, *program in sorted(candidates, key=lambda one: one[:2]):
+    for least, leaf, goal in sorted(candidates, key=lambda one: one[:2]):
         farthest = points[-1].distance if len(points) == n_points else np.inf
         if least >= farthest:
             break
-        nearest = _nearest_of_leaf(space, *program)
+        nearest = _nearest_of_leaf(space, leaf, goal)
         if nearest is not None:
             points = sorted([*points, nearest], key=lambda one: one.distance)[:n_points]
     return points
 
 
-def _nearest_of_leaf(
-    space: Space, leaf: int, goal: Goal, first: Steps
-) -> LeafPoint | None:
+def _nearest_of_leaf(space: Space, leaf: int, goal: Goal) -> LeafPoint | None:
     """Return the nearest point of a leaf that the tree itself takes there."""
     distance = None
-    wider = (space.steps(leaf, goal, margin) for margin in MARGINS[1:])
-    for steps in chain([first], wider):
-        found = shortest(steps)
-        if found is None:
+    for margin in MARGINS:
+        point = _solved(space, leaf, goal, margin)
+        if point is None:
             break
-        is_moved = np.abs(found * space.unit) >= _NOTHING * space.spread
-        moved = np.clip(space.x + found * space.unit, space.lower, space.upper)
-        point = np.where(is_moved, moved, space.x)
-        distance = float(np.abs(space.prices * found * is_moved).sum())
+        distance = space.distance(point)
         if _keeps(space.tree, point, leaf, goal):
             return LeafPoint(distance, leaf, point)
     if distance is not None:
@@ -397,6 +506,23 @@ def _nearest_of_leaf(
             stacklevel=2,
         )
     return None
+
+
+def _solved(space: Space, leaf: int, goal: Goal, margin: float) -> np.ndarray | None:
+    """Return the nearest point of a leaf, drawing logarithms anew until they are right there."""
+    through: list[np.ndarray] = []
+    for _ in range(_MAX_DRAWINGS):
+        steps, of, moves = space.program(leaf, goal, margin, through)
+        found = shortest(steps)
+        if found is None:
+            return None
+        moved = np.bincount(of, found[: len(of)] * moves, minlength=len(space.x))
+        point = space.point(moved)
+        is_again = through and np.array_equal(point, through[-1])
+        if is_again or _keeps(space.tree, point, leaf, goal):
+            break
+        through.append(point)
+    return point
 
 
 def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
@@ -506,13 +632,13 @@ def counterfactuals(
 
     That of a row which is predicted so already is itself. A `ValueError` says which constraint
     forbids any point, or that columns of whole numbers and categories are too many; a
-    `RuntimeWarning` names leaves whose points cannot be told from those of another one. A column
-    with a bend that the tree uses, such as ``age above 52``, has to be fixed.
+    `RuntimeWarning` names leaves whose points cannot be told from those of another one.
 
     The distance of a feature is in units of its spread, times the cost of its column. The rows
     that reach a leaf form a polytope; its nearest point is found exactly, and placed
     behind the hyperplanes on its way by 1e-5 of the spread of the projection. What is missing
-    in `x` stays missing, and no other cell becomes so; a row has one level of a category.
+    in `x` stays missing, and no other cell becomes so; a row has one level of a category. Columns
+    that bend, such as by ``age above 52``, move by 100 spreads at most where they have no bounds.
 
     Parameters
     ----------
@@ -557,14 +683,6 @@ def counterfactuals(
         plausible=plausible,
     )
     is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
-    bent = schema.column_of[[j for j in used_features([fitted]) if j in schema.bends]]
-    for c in np.unique(bent).tolist():
-        if not (limits.fixed | is_missing)[c]:
-            raise ValueError(
-                f"{schema.names[c]!r} bends in this tree, and counterfactuals cannot move it: "
-                "allowed are trees without bends (Evolution(shapes=None)), and such columns in "
-                "fixed."
-            )
     tree = fitted.of_output(output).tree
     goals = (
         goals_of_class(tree, point, fitted.classes, target)
@@ -573,9 +691,8 @@ def counterfactuals(
     )
 
     def space_of(limits: PointLimits) -> Space:
-        is_fixed = limits.fixed | is_missing
-        is_fixed[bent] = True
-        return Space(fitted, tree, point, replace(limits, fixed=is_fixed))
+        limits = replace(limits, fixed=limits.fixed | is_missing)
+        return Space(fitted, tree, point, limits)
 
     found = nearest_points(space_of(limits), goals, n_points)
     if not found:
