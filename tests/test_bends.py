@@ -434,22 +434,25 @@ def test_a_model_goes_on_with_its_bends(fitted):
 SHAPES_OF_AGE = ("quartiles", {"age": [("above", 50.0)]})
 
 
-@pytest.mark.parametrize("shapes", SHAPES_OF_AGE)
-def test_log_linear_leaves_bend(shapes):
-    """The logarithm of a rate, of which targets are drawn, rises from 50 years on."""
+def assert_log_linear_leaves_bend(make, draw, shapes):
+    """Check that the logarithm of a rate, of which targets are drawn, rises from 50 years on."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"age": rng.uniform(20, 80, 600), "size": rng.normal(size=600)})
     rate = np.exp(0.1 * (X.age - 50.0).clip(lower=0.0) - 1.0).to_numpy()
-    y = rng.poisson(rate)
-    make = partial(
-        brief, EvoTreeRegressor, objective="poisson", leaves="linear", size_penalty=0.05
-    )
+    y = draw(rng, rate)
+    make = partial(make, leaves="linear", size_penalty=0.05)
     bent, straight = (make(shapes=given).fit(X, y) for given in (shapes, None))
     # Where no column bends, a split takes the place of the knot.
     assert bent.get_n_leaves() == 1 < straight.get_n_leaves()
     pairs = [X[:2].assign(age=age, size=0.0) for age in ([55, 75], [22, 42])]
     risen = [np.diff(np.log(bent.predict(pair)))[0] for pair in pairs]
     assert risen[0] > 1.4 and abs(risen[1]) < 0.5 * risen[0]  # a line has equal ones
+
+
+@pytest.mark.parametrize("shapes", SHAPES_OF_AGE)
+def test_log_linear_leaves_bend(shapes):
+    make = partial(brief, EvoTreeRegressor, objective="poisson")
+    assert_log_linear_leaves_bend(make, np.random.Generator.poisson, shapes)
 
 
 def has_bends(model):
