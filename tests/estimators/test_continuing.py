@@ -205,9 +205,9 @@ def test_a_fit_goes_on_with_other_parameters_only_if_they_change_no_later_tree(
     assert repr(model.get_params()[name]) != repr(OTHERS[name])
     model.set_params(**{name: OTHERS[name]})
     if name == "evolution__hold":  # splits are held of a start alone
-        model.set_params(
-            evolution__start="|--- x0 <= 0\n|   |--- 0\n|--- else\n|   |--- 1\n"
-        )
+        middle = np.median(np.asarray(TWO_CLASSES[0])[:, 0])
+        rules = f"|--- x0 <= {middle}\n|   |--- 0\n|--- else\n|   |--- 1\n"
+        model.set_params(evolution__start=rules)
     if name in MAY_CHANGE:
         fitness = [
             fit.history_.chapters["fitness"].select("mean")
