@@ -126,3 +126,14 @@ def seed_from(random_state: Any) -> int:
         f"random_state={random_state!r}: allowed are None, an integer in [0, 2**63), "
         "a numpy.random.RandomState and a numpy.random.Generator."
     )
+
+
+OWN_SEED, _OWN_STREAMS = 0, 2**62  # the number of a generation that no run reaches
+
+
+def own_streams() -> list[np.ndarray]:
+    """Return the streams for folds, noise, samples and trees for the front only.
+
+    They are the same for all seeds: so what is chosen depends on the rows alone.
+    """
+    return list(make_streams(OWN_SEED, _OWN_STREAMS, 4))

@@ -123,7 +123,8 @@ def _indented(words: Wording) -> Iterator[str]:
         width = max(LINE_WIDTH - len(indent), LEAST_WIDTH)
         yield from hung(words.node(k), f"{indent}|--- ", f"{indent}|    ", width - 5)
         below = f"{indent}|    # "
-        yield from hung(words.influences(k), below, below, width - 7)
+        if fitted.is_split(k) or fitted.scores is None:
+            yield from hung(words.influences(k), below, below, width - 7)
     yield from score_lines(words)
     yield from missing_lines(fitted)
     yield from choice_lines(fitted)

@@ -117,7 +117,7 @@ def _candidates(schema: Schema, dataset: Dataset) -> list[tuple[int, Bend, np.nd
         and len(np.unique(dataset.raw[:, first[c]])) > FEW_VALUES
     ]
     if len(numbers) > MOST_COLUMNS:
-        strength = _correlations(dataset, share)[first[numbers]]
+        strength = correlations(dataset, share)[first[numbers]]
         strongest = np.argsort(-strength, kind="stable")[:MOST_COLUMNS]
         numbers = [numbers[at] for at in np.sort(strongest)]
     return [
@@ -152,7 +152,7 @@ def _targets(dataset: Dataset) -> np.ndarray:
     return (dataset.y[:, np.newaxis] == np.arange(1, dataset.n_classes)).astype(float)
 
 
-def _correlations(dataset: Dataset, share: np.ndarray) -> np.ndarray:
+def correlations(dataset: Dataset, share: np.ndarray) -> np.ndarray:
     """Return how strongly each feature is correlated with the targets."""
     targets = _targets(dataset)
     targets = targets - share @ targets

@@ -29,7 +29,6 @@ from evotree.engine.populations import (
     FirstTrees,
     best_prunings,
     evolve_briefly,
-    own_streams,
     samples_of,
     trees_of,
     with_noise,
@@ -53,6 +52,7 @@ from evotree.operators.losses import (
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
 from evotree.parallel import thread_map
+from evotree.rng import own_streams
 from evotree.tree import Individual, ObliqueTree
 
 # Folds are made until so many rows that differ, or groups, are held out in all, but no more folds

@@ -43,7 +43,7 @@ from evotree.operators.refinement import Refinement
 from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.operators.variation import distinct
 from evotree.parallel import thread_map
-from evotree.rng import as_generator, make_streams
+from evotree.rng import OWN_SEED, as_generator, make_streams, own_streams
 from evotree.tree import Individual
 
 # So many trees of each fold join the first population.
@@ -56,7 +56,6 @@ MAX_COPIES_OF_ROW = 4
 # that is left.
 _FRONT_ONLY_PENALTY_SHARE = 0.1
 _FRONT_ONLY_TIME_SHARE = 0.05
-_OWN_SEED, _OWN_STREAMS = 0, 2**62  # the number of a generation that no run reaches
 
 
 class Seeds(NamedTuple):
@@ -66,14 +65,6 @@ class Seeds(NamedTuple):
     chosen: Sequence[Individual] = ()
     # Trees of smaller penalties; they do not breed.
     front_only: Sequence[Individual] = ()
-
-
-def own_streams() -> list[np.ndarray]:
-    """Return the streams for folds, noise, samples and trees for the front only.
-
-    They are the same for all seeds: so what is chosen depends on the rows alone.
-    """
-    return list(make_streams(_OWN_SEED, _OWN_STREAMS, 4))
 
 
 def with_noise(problem: Problem, rows: Dataset, stream: np.ndarray) -> Dataset:
@@ -205,7 +196,7 @@ def seeds_of_all_sizes(
     kinds: Sequence[Any] = range(_WIDTH_PATHS)
     if not follows_paths:
         kinds = [pair for pair in penalties for _ in range(_SEEDS_EACH)]
-    streams = make_streams(_OWN_SEED, 0, len(kinds))
+    streams = make_streams(OWN_SEED, 0, len(kinds))
 
     def make(kind: Any, stream: np.ndarray) -> list[Individual]:
         left = end - time.perf_counter()
@@ -239,7 +230,7 @@ def evolve_briefly(
     """Return the trees of a short evolution, the best first, the same for all seeds."""
     evolution = problem.evolution
     rows = rows.penalized(penalties.term)
-    toolbox = problem_toolbox(problem, rows, penalties, _OWN_SEED, found=found)
+    toolbox = problem_toolbox(problem, rows, penalties, OWN_SEED, found=found)
     with thread_map(problem.config.n_jobs, rows.X.shape) as toolbox.map:
         run = evolve(
             toolbox.population(n=evolution.population_size, seconds=seconds),

@@ -26,14 +26,14 @@ from scipy.special import expit, softmax
 
 from evotree._jit import kernel
 from evotree.dataset import Dataset, fold_count, make_folds, split_folds
-from evotree.engine.bends import bends_of
+from evotree.engine.bends import bends_of, correlations
 from evotree.fitness.linear_leaves import leaf_of
 from evotree.fitness.probabilities import LEAST
 from evotree.front import FrontTree
 from evotree.leaf_models import ScoreModels
 from evotree.operators.initialization.logistic import SoftTree, tree_of_model
 from evotree.operators.structure.rounding import round_models
-from evotree.rng import as_generator, make_streams
+from evotree.rng import as_generator, own_streams
 from evotree.schema import TRUTH, Bend, NumericColumn
 from evotree.tree import ObliqueTree
 
@@ -43,7 +43,10 @@ OCTILES = tuple(k / 8 for k in range(1, 8))
 PENALTIES = tuple(np.geomspace(1.0, 0.01, 11)[1:].tolist())
 """Shares of the least penalty that leaves no term; so a score has one, however shrunk."""
 
-MOST_ROWS = 20_000
+MOST_FEATURES, MOST_BENT = 2_000, 128
+"""How many features may be terms, and how many of them may bend."""
+
+MOST_ROWS = 10_000
 """A score is fitted to no more rows than this, divided by the number of scores."""
 
 HALF = 0.5
@@ -52,7 +55,9 @@ HALF = 0.5
 LEAST_SHARE = 1e-3
 """No share of a class counts as less in the points of a leaf."""
 
-_SEED = 5
+LEAST_INFLUENCE = 0.02
+"""A term of less influence than this share of the strongest one's is left out."""
+
 _HELD_OUT_ROWS, _MAX_FOLDS = 600, 5
 _MAX_ROUNDS, _MAX_SWEEPS, _ALL_EVERY = 20, 100, 10
 _TOLERANCE = 1e-5  # change of the loss of a row, in a sweep
@@ -82,8 +87,8 @@ class Score(NamedTuple):
 
         Of two classes the first has 0.
         """
-        scores = columns_of(raw, self.features, self.bends) @ self.coefficients.T
-        return with_first_class(scores + self.intercepts)
+        scores = self.coefficients @ terms_of(raw, self.features, self.bends)
+        return with_first_class(scores.T + self.intercepts)
 
     def joined(self, tree: ObliqueTree, raw: np.ndarray) -> np.ndarray:
         """Return the probabilities of the sum of this and a tree over raw features, both halved."""
@@ -98,14 +103,13 @@ def with_first_class(scores: np.ndarray) -> np.ndarray:
     return np.hstack([np.zeros_like(scores), scores])
 
 
-def columns_of(
-    raw: np.ndarray, features: np.ndarray, bends: tuple[Bend | None, ...]
+def terms_of(
+    raw: np.ndarray, features: np.ndarray, bends: Sequence[Bend | None]
 ) -> np.ndarray:
-    """Return the terms of rows, of shape (n_rows, n_terms)."""
-    columns = raw[:, features]
-    for at, bend in enumerate(bends):
-        if bend is not None:
-            columns[:, at] = bend.of(columns[:, at])
+    """Return the terms of rows, of shape (n_terms, n_rows)."""
+    columns = np.empty((len(features), len(raw)))
+    for column, j, bend in zip(columns, features.tolist(), bends, strict=True):
+        column[:] = raw[:, j] if bend is None else bend.of(raw[:, j])
     return columns
 
 
@@ -189,18 +193,18 @@ class _Terms:
 
     def __init__(self, rows: Dataset, bends: bool) -> None:
         self.weight = rows.sample_weight / rows.total_weight
-        terms = list(_terms_of(rows, self.weight, bends))
-        features = np.array([j for j, _ in terms], dtype=np.int64)
-        of_terms = [bend for _, bend in terms]
-        columns = columns_of(rows.raw, features, tuple(of_terms))
-        mean = self.weight @ columns
-        spread = np.sqrt(self.weight @ (columns - mean) ** 2)
+        offered = list(_offered(rows, self.weight, bends))
+        features = np.array([j for j, _ in offered], dtype=np.int64)
+        of_terms = [bend for _, bend in offered]
+        columns = terms_of(rows.raw, features, of_terms)
+        mean = columns @ self.weight
+        columns -= mean[:, None]
+        spread = np.sqrt([self.weight @ column**2 for column in columns])
         kept = np.flatnonzero(spread > _LEAST_SPREAD * (1.0 + np.abs(mean)))
         self.features, self.bends = features[kept], tuple(of_terms[j] for j in kept)
         self.mean, self.spread = mean[kept], spread[kept]
-        self.standardized = np.ascontiguousarray(
-            ((columns[:, kept] - self.mean) / self.spread).T
-        )
+        self.standardized = columns if len(kept) == len(columns) else columns[kept]
+        self.standardized /= self.spread[:, None]
 
     def gradient(self, y: np.ndarray) -> float:
         """Return the least penalty that leaves no term."""
@@ -226,17 +230,21 @@ class _Terms:
         return coefficients, intercepts - coefficients @ self.mean
 
 
-def _terms_of(
+def _offered(
     rows: Dataset, share: np.ndarray, bends: bool
 ) -> Iterator[tuple[int, Bend | None]]:
-    """Yield features and their bends: columns of numbers have hinges at their octiles."""
+    """Yield features and their bends: columns of numbers have hinges at their octiles.
+
+    Of many features those are offered that are most correlated with the classes.
+    """
     schema = rows.schema
-    columns = schema.column_of.tolist()
-    for j, (c, level) in enumerate(zip(columns, schema.levels, strict=True)):
+    order = np.argsort(-correlations(rows, share), kind="stable")
+    bent = set(order[:MOST_BENT].tolist())
+    for j in np.sort(order[:MOST_FEATURES]).tolist():
         yield j, None
-        column = schema[c]
-        is_number = level is None and isinstance(column, NumericColumn)
-        if bends and is_number and column.holds != TRUTH:
+        column = schema[schema.column_of[j]]
+        is_number = schema.levels[j] is None and isinstance(column, NumericColumn)
+        if bends and j in bent and is_number and column.holds != TRUTH:
             for bend in bends_of(rows.raw[:, j], share, OCTILES):
                 yield j, bend
 
@@ -251,7 +259,7 @@ def fit_score(
     if len(np.unique(rows.y)) < 2 or time.perf_counter() >= end:
         return None
     labels = [1] if rows.n_classes == 2 else list(range(rows.n_classes))
-    of_rows, of_folds = make_streams(_SEED, 0, 2)
+    of_folds, _, of_rows, _ = own_streams()
     rows = _thinned(rows, MOST_ROWS // len(labels), of_rows)
     terms = _Terms(rows, bends)
     targets = [(rows.y == label).astype(np.float64) for label in labels]
@@ -267,6 +275,10 @@ def fit_score(
         for y, steps, at in zip(targets, penalties, best, strict=True)
     ]
     coefficients = np.array([path[-1] for path, _ in paths])
+    influence = np.abs(coefficients) * terms.spread
+    coefficients[influence < LEAST_INFLUENCE * influence.max(axis=1, keepdims=True)] = (
+        0.0
+    )
     used = np.flatnonzero(coefficients.any(axis=0))
     return Score(
         terms.features[used],
@@ -297,15 +309,14 @@ def _held_out_losses(
         if time.perf_counter() >= end:
             break
         terms = _Terms(others, bends)
-        columns = columns_of(held_out.raw, terms.features, terms.bends)
+        columns = terms_of(held_out.raw, terms.features, terms.bends)
         for at, label in enumerate(labels):
             y = (others.y == label).astype(np.float64)
             coefficients, intercepts = terms.path(y, penalties[at])
-            shares = expit(columns @ coefficients.T + intercepts)
+            shares = expit(coefficients @ columns + intercepts[:, None])
             shares = np.clip(shares, LEAST, 1.0 - LEAST)
-            is_label = (held_out.y == label)[:, None]
-            lost = -np.log(np.where(is_label, shares, 1.0 - shares))
-            losses[at] += held_out.sample_weight @ lost
+            lost = -np.log(np.where(held_out.y == label, shares, 1.0 - shares))
+            losses[at] += lost @ held_out.sample_weight
     return losses
 
 

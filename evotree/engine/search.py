@@ -48,7 +48,6 @@ from evotree.engine.populations import (
     first_population,
     make_front_only,
     move_to_rows,
-    own_streams,
     problem_toolbox,
     samples_of,
     trees_of,
@@ -73,7 +72,7 @@ from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.initialization.population import WIDTHS
 from evotree.operators.structure.splice import make_individual
 from evotree.parallel import island_executor, thread_map
-from evotree.rng import seed_from
+from evotree.rng import own_streams, seed_from
 
 log = logging.getLogger(__name__)
 
