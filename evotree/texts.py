@@ -33,6 +33,7 @@ MAX_CONDITIONS = 1_000_000
 # Notebooks show no more leaves, and terms of a split or line.
 SHOWN_LEAVES = 256
 SHOWN_TERMS = 10
+_DIGITS_OF_POINTS = 9  # more are those of a difference of two decimal numbers
 
 
 def export_text(
@@ -372,7 +373,8 @@ class Wording:
         assert fitted.classes is not None
         if not fitted.is_split(0):
             return ["class: that of the largest score"]
-        added = (fitted.tree.models.points[k] - fitted.tree.models.points[0]).tolist()
+        points = fitted.tree.models.points
+        added = np.round(points[k] - points[0], _DIGITS_OF_POINTS).tolist()
         shown = [f"{'+' if one >= 0.0 else ''}{self._number(one)}" for one in added]
         if len(shown) == 2:
             return [f"points: {shown[1]}"]
