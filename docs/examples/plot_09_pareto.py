@@ -26,7 +26,8 @@ print(f"held-out accuracy: {model.score(X_test, y_test):.3f}")
 # %%
 # Draw the front on the training rows and on rows held out. The band is one standard error wide.
 
-held_out = Dataset.in_raw_units(X_test.to_numpy(), y_test, model.classes_)
+rows = model.encode(X_test, bends=True)
+held_out = Dataset.in_raw_units(rows, y_test, model.classes_)
 plot_pareto(model, held_out=held_out)
 
 # %%
