@@ -136,3 +136,11 @@ def test_a_file_keeps_the_score(on_score, tmp_path):
     save_model(tmp_path / "model.json", model)
     again = load_model(tmp_path / "model.json")
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_edits_give_leaves_the_points_of_their_rows(on_score):
+    model, X, y = on_score
+    assert np.array_equal(model.edit(X, y).swap(0).predict(X), model.predict(X))
+    pruned = model.edit(X, y).prune(0).tree_
+    assert np.array_equal(pruned.models.score, model.tree_.models.score)
+    assert pruned.models.points[0] == pytest.approx(model.tree_.models.points[0])
