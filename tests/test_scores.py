@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from evotree import Dataset, EvoTreeClassifier, load_model, save_model
+from evotree import Checkpoint, Dataset, EvoTreeClassifier, load_model, save_model
 from evotree.engine.scores import HALF, fit_score, l1_path
 from evotree.leaf_models import ScoreModels
 from tests.reference.scores import l1_objective, l1_regression
@@ -144,3 +145,22 @@ def test_edits_give_leaves_the_points_of_their_rows(on_score):
     pruned = model.edit(X, y).prune(0).tree_
     assert np.array_equal(pruned.models.score, model.tree_.models.score)
     assert pruned.models.points[0] == pytest.approx(model.tree_.models.points[0])
+
+
+def test_a_search_on_a_score_is_interrupted_and_goes_on(on_score, tmp_path):
+    model, X, y = on_score
+    again, path = clone(model), tmp_path / "fit.npz"
+    stop = [lambda run: run.generation == 2]
+    again.set_params(checkpoint=path, callbacks=stop).fit(X, y)
+    resumed = Checkpoint(path, resume=True)
+    again.set_params(checkpoint=resumed, callbacks=None).fit(X, y)
+    assert again.tree_ == model.tree_
+
+
+def test_a_refit_keeps_the_score_unless_a_tree_alone_is_fitter(on_score):
+    model, X, y = on_score
+    refitted = model.refit(X, y)
+    assert refitted.leaves == "score"
+    if isinstance(refitted.tree_.models, ScoreModels):
+        assert np.array_equal(refitted.tree_.models.score, model.tree_.models.score)
+    assert refitted.predict_proba(X).shape == (len(X), 2)

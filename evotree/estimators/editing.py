@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from evotree.configuration import CONSTANT, SCORE
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, scores_on
 from evotree.engine.problem import PARAMETERS, Penalties
@@ -361,6 +362,10 @@ def refit(model: Any, X: Any, y: Any, beside: Beside, hold: Any) -> Any:
         size_penalty=model.size_penalty_,
         term_penalty=model.term_penalty_,
     )
+    if (
+        getattr(model, "leaves", None) == SCORE
+    ):  # points come with the tree that is kept
+        found.set_params(leaves=CONSTANT)
     given = {name: value for name, value in vars(beside).items() if value is not None}
     found.fit(X, y, **given)
     editor = Editor(found, X, y, of_edits)
