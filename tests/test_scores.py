@@ -157,10 +157,10 @@ def test_a_search_on_a_score_is_interrupted_and_goes_on(on_score, tmp_path):
     assert again.tree_ == model.tree_
 
 
-def test_a_refit_keeps_the_score_unless_a_tree_alone_is_fitter(on_score):
+def test_a_refit_stands_on_the_same_score(on_score):
     model, X, y = on_score
     refitted = model.refit(X, y)
     assert refitted.leaves == "score"
-    if isinstance(refitted.tree_.models, ScoreModels):
-        assert np.array_equal(refitted.tree_.models.score, model.tree_.models.score)
-    assert refitted.predict_proba(X).shape == (len(X), 2)
+    assert np.array_equal(refitted.tree_.models.score, model.tree_.models.score)
+    again = refitted.edit(X, y).swap(0)
+    assert np.array_equal(again.predict(X), refitted.predict(X))

@@ -19,6 +19,7 @@ from evotree.engine.toolbox import feature_bound
 from evotree.estimators.rows import Beside
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.front import FrontTree
+from evotree.leaf_models import ScoreModels
 from evotree.operators.constraints import Held
 from evotree.operators.losses import quality_on
 from evotree.operators.pruning import kept_nodes, prune_tree
@@ -369,6 +370,10 @@ def refit(model: Any, X: Any, y: Any, beside: Beside, hold: Any) -> Any:
     given = {name: value for name, value in vars(beside).items() if value is not None}
     found.fit(X, y, **given)
     editor = Editor(found, X, y, of_edits)
+    if isinstance(start.models, ScoreModels):  # what was found stands on the same score
+        splits = found.tree_.with_models(start.models)
+        found = editor._refilled("refit", splits, np.arange(len(splits)))
+        editor = Editor(found, X, y, of_edits)
     kept = editor._refilled("refit", start, np.arange(len(start)))
     cost = kept.edit_cost_
     best = kept if cost.objective > cost.objective_before else found
