@@ -20,6 +20,7 @@ from sklearn.metrics import (
 )
 
 from evotree import Checkpoint, Cost, EvoTreeClassifier
+from evotree.configuration import SCORE
 from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.engine import choice as choosing
 from evotree.engine.choice import (
@@ -39,6 +40,7 @@ from evotree.engine.choice import (
     Table,
     Trial,
     cross_validate,
+    on_score,
     penalties_to_try,
     trials_of,
     verdict_of,
@@ -544,6 +546,44 @@ def test_the_table_says_what_was_compared(trials):
             assert getattr(row, f"fold_{trial.fold}") == pytest.approx(mean)
 
 
+@st.composite
+def tables_with_scores(draw):
+    """Return a table of two trees, these on a score, and the score alone, of few losses."""
+    candidates = [
+        Candidate(TREE, 0),
+        Candidate(TREE, 1),
+        Candidate(TREE, 1, is_scored=True),
+        Candidate(SCORE),
+    ]
+    some = [candidates[0], *(one for one in candidates[1:] if draw(st.booleans()))]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    losses = rng.normal(size=(len(some), 8)) + 0.3 * rng.normal(size=(len(some), 1))
+    return Table(some, losses, np.ones((len(some), 2)), np.ones(8))
+
+
+@given(tables_with_scores(), st.integers(0, 1), st.booleans())
+def test_a_score_joins_the_tree_that_was_chosen_unless_that_costs(table, at, demanded):
+    winner = Candidate(TREE, at)
+    assume(winner in table.candidates)
+
+    def needed(one, other):
+        excess = table.losses[table.candidates.index(one)]
+        excess = excess - table.losses[table.candidates.index(other)]
+        mean, error = naive_mean_and_error(excess, table.weights)
+        return mean / error
+
+    offered = [
+        one
+        for one in table.candidates
+        if one == Candidate(SCORE) or (one.is_scored and one.at == winner.at)
+    ]
+    found = on_score(table, winner, demanded=demanded)
+    if len(offered) == 2 and needed(offered[1], offered[0]) >= -STANDARD_ERRORS:
+        del offered[1]  # the score alone is not clearly better
+    taken = [one for one in offered[-1:] if demanded or needed(one, winner) <= 0.5]
+    assert found == [winner, *taken][-1]
+
+
 # ---- evolved trees -------------------------------------------------------------------------------
 
 
@@ -570,10 +610,14 @@ def losing(trials, lost):
     ]
 
 
+@pytest.mark.parametrize("n_leaves", [1, 2, 3])
 def test_where_nothing_can_be_gained_by_evolution_trials_stay_as_they_are(
-    tried, monkeypatch
+    tried, monkeypatch, n_leaves
 ):
-    """That is seen before the third fold."""
+    """That is seen before the third fold; where one split is chosen nothing evolves at all.
+
+    Where no split pays evolution may find what columns do together.
+    """
     problem, rows, trials = tried
     runs, brief_run = [], choosing.evolve_briefly
     monkeypatch.setattr(
@@ -581,9 +625,12 @@ def test_where_nothing_can_be_gained_by_evolution_trials_stay_as_they_are(
         "evolve_briefly",
         lambda *args, **options: runs.append(args) or brief_run(*args, **options),
     )
-    best = losing(trials, lambda one: 0.0)
+    best = [
+        trial._replace(sizes=dict.fromkeys(trial.sizes, (n_leaves, 2 * n_leaves - 1)))
+        for trial in losing(trials, lambda one: 0.0)
+    ]
     assert with_evolution(problem, rows, best, math.inf) is best
-    assert 1 <= len(runs) <= 2
+    assert len(runs) == 0 if n_leaves == 2 else 1 <= len(runs) <= 2
 
 
 @pytest.mark.parametrize("good", [(0, 0), (0, 4), (4, 17)])

@@ -415,13 +415,18 @@ def with_evolution(
 ) -> Sequence[Trial]:
     """Return trials in which evolved trees are candidates, too, if they lose less than others.
 
-    In each fold a short run begins with the trees that were found there, at the least penalties
-    whose trees are not clearly worse than the best: evolution makes more of large trees. Its
-    population is pruned by these penalties and by larger ones. There is no further run once none
-    of its trees is preferred so far to what was chosen without them.
+    There are none where one split, or a tree of logistic models, is chosen without them. In each
+    fold a short run begins with the trees that were found there, at the least penalties whose trees
+    are not clearly worse than the best: evolution makes more of large trees. Its population is
+    pruned by these penalties and by larger ones. There is no further run once none of its trees is
+    preferred so far to what was chosen without them.
     """
     table = Table.of(trials)
     winner = table.simplest(STANDARD_ERRORS, TREE, LOGISTIC)
+    n_leaves = table.sizes[table.candidates.index(winner), 0]
+    is_split = 1.0 < n_leaves <= 2.0
+    if is_split or winner.kind == LOGISTIC:
+        return trials
     at = table.most_complex(EVOLVING_ERRORS, TREE).at
     assert at is not None
     losses_of = CandidateLosses(problem)
@@ -496,9 +501,7 @@ class Table(NamedTuple):
             groups,
         )
 
-    def simplest(
-        self, standard_errors: float, *kinds: str, is_scored: bool = False
-    ) -> Candidate:
+    def simplest(self, standard_errors: float, *kinds: str) -> Candidate:
         """Return the least complex candidate, of some kinds, that the best one hardly beats.
 
         In the place of a large one the best that is not large is taken, where it is not clearly
@@ -507,7 +510,7 @@ class Table(NamedTuple):
         at = [
             i
             for i, one in enumerate(self.candidates)
-            if one.kind in kinds and one.is_scored == is_scored
+            if one.kind in kinds and not one.is_scored
         ]
         losses = self.losses[at]
         excess = losses - losses[(losses @ self.weights).argmin()]
@@ -606,6 +609,8 @@ def verdict_of(
         )
     table = Table.of(trials)
     present = {one.kind for one in table.candidates}
+    # A tree of logistic models stands on no score.
+    kinds = [kind for kind in kinds if not (demands_score and kind == LOGISTIC)]
     winner = table.simplest(STANDARD_ERRORS, *kinds)
     if EVOLVED in present:
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
@@ -637,21 +642,22 @@ def verdict_of(
 
 
 def on_score(table: Table, winner: Candidate, *, demanded: bool = False) -> Candidate:
-    """Return a tree on a score, or a score alone, where one takes the place of a tree.
+    """Return a tree on a score, or a score alone, where it hardly loses more than the tree alone.
 
-    A score says what columns add by themselves, a tree what they do together.
+    A score says what columns add by themselves, a tree what they do together: the tree is the one
+    that was chosen without the score. A score alone takes its place where it clearly loses less.
     """
-    present = {one.kind for one in table.candidates}
-    if SCORE not in present:
+    both, alone = winner._replace(is_scored=True), Candidate(SCORE)
+    offered = [one for one in (both, alone) if one in table.candidates]
+    if not offered:
         return winner
-    best = Candidate(SCORE)
-    kind = EVOLVED if EVOLVED in present else TREE
-    if any(one.is_scored and one.kind == kind for one in table.candidates):
-        both = table.simplest(STANDARD_ERRORS, kind, is_scored=True)
-        gain, error = table.gain(best, both)
-        if gain <= STANDARD_ERRORS * error:
-            best = both
-    return best if demanded or table.prefers(best, winner) else winner
+    best = offered[0]
+    if len(offered) == 2:
+        gain, error = table.gain(alone, both)
+        if gain > STANDARD_ERRORS * error:
+            best = alone
+    gain, error = table.gain(best, winner)
+    return best if demanded or gain >= -STANDARD_ERRORS * error else winner
 
 
 def beside_plain(
