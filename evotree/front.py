@@ -8,7 +8,7 @@ objectives of the user's own, the front holds the trees that are not dominated i
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Self
 
@@ -45,6 +45,9 @@ _COLUMNS = {
     "quality": "quality",
     "origin": "origin",
 }
+
+MENU = (3, 5, 8, 12, 20)
+"""Complexities for which fits say what the best tree of at most so many leaves and terms loses."""
 
 MAX_MEMBERS = 100
 """Most members of a front; each keeps a partition of the rows while a run lasts."""
@@ -150,9 +153,10 @@ def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
 class TreeChoice:
     """The candidates of a fit, with what they lost on rows held out, and which one was chosen.
 
-    Printed, it says in a line the size of the tree that was chosen, the mean size of the trees of
-    its folds where that is another, and what the best candidates of larger and of smaller trees
-    lost, with the standard error of the difference.
+    Printed, it says the size of the tree that was chosen, the mean size of the trees of its folds
+    where that is another, what the best larger candidate lost, and what the trees of the front lost
+    that are best among those of at most 3, 5, 8, 12 and 20 leaves and terms, as far as each loses
+    less than smaller ones, with the standard errors of the differences to the chosen one.
 
     Attributes
     ----------
@@ -161,12 +165,15 @@ class TreeChoice:
         objective.
     n_leaves, n_terms : int
         Size of the tree that the fit returned.
+    menu : dict
+        Leaves and terms of the tree of the front at each complexity that bounds it.
     """
 
     loss: str
     n_leaves: int
     n_terms: int
     _columns: Mapping[str, np.ndarray]
+    menu: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def loss_name(self) -> str:
@@ -193,7 +200,8 @@ class TreeChoice:
 
         Its columns are ``kind``: ``"tree"`` for first trees at some penalties, ``"evolved"``,
         ``"logistic"`` for trees of logistic models, ``"score"`` for a score of columns and hinges,
-        ``"linear"`` where counts have models; where a score was tried ``on_score``, whether a
+        ``"linear"`` where counts have models, ``"size"`` for the best trees of at most so many
+        leaves and terms as ``at_most`` says; where a score was tried ``on_score``, whether a
         candidate is a tree that stands on it;
         ``leaves`` and ``complexity``, means over folds; ``size_penalty`` and ``term_penalty``;
         ``C`` and ``halvings`` of logistic models; ``loss``, the mean over the rows held out;
@@ -206,10 +214,14 @@ class TreeChoice:
     def __repr__(self) -> str:
         table = self.to_frame()
         own = table[table["chosen"]].iloc[0]
-        rounded = table["complexity"].round()
+        is_sized = table["at_most"].notna()
         is_bent = table.get("bends", pd.Series(True, table.index))
-        larger = table[is_bent & (rounded > round(own["complexity"]))]
-        smaller = table[is_bent & (rounded < round(own["complexity"]))]
+        larger = table[
+            is_bent
+            & ~is_sized
+            & (table["complexity"].round() > round(own["complexity"]))
+        ]
+        smaller = self._worth_their_size(table[is_sized])
         # A smaller tree was not chosen since it lost more: the digits have to show it.
         digits = _digits_between(own["loss"], smaller["loss"].min())
         parts = [
@@ -219,9 +231,21 @@ class TreeChoice:
             parts.append(f"without bends {_best_of(table[~is_bent], digits)}")
         if len(larger):
             parts.append(f"best larger tree {_best_of(larger, digits, own['loss'])}")
-        if len(smaller):
-            parts.append(f"best smaller tree {_best_of(smaller, digits)}")
+        for bound, row in smaller.set_index("at_most").iterrows():
+            lost = _lost(row, digits, _size_text(*self.menu[int(bound)]))
+            parts.append(f"{lost}: select_tree('complexity<={bound:g}')")
         return "; ".join(parts)
+
+    def _worth_their_size(self, sized: pd.DataFrame) -> pd.DataFrame:
+        """Return which trees of the menu are smaller than the tree and better than smaller ones."""
+        chosen, kept = self.n_leaves + self.n_terms, []
+        least, before = np.inf, None
+        for bound, size in self.menu.items():
+            row = sized[sized["at_most"] == bound]
+            if sum(size) < chosen and size != before and (row["loss"] < least).any():
+                kept.append(bound)
+                least, before = row["loss"].iloc[0], size
+        return sized[sized["at_most"].isin(kept)].sort_values("at_most")
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
@@ -248,15 +272,20 @@ def _size_of(candidate: pd.Series) -> str:
 def _best_of(table: pd.DataFrame, digits: int, lost: float = -np.inf) -> str:
     """Return what the best candidate lost, and its size, in words; and how to take a better one."""
     best = table.loc[table["loss"].idxmin()]
-    loss, error = (
-        _loss_text(best[name], digits) for name in ("loss", "standard_error")
-    )
-    text = f"{loss} ± {error} ({_size_of(best)})"
+    text = _lost(best, digits, _size_of(best))
     return (
         f"{text}: select_tree('complexity<={round(best['complexity'])}')"
         if best["loss"] < lost
         else text
     )
+
+
+def _lost(candidate: pd.Series, digits: int, size: str) -> str:
+    """Return what a candidate lost, the standard error of the difference, and its size."""
+    loss, error = (
+        _loss_text(candidate[name], digits) for name in ("loss", "standard_error")
+    )
+    return f"{loss} ± {error} ({size})"
 
 
 def _size_text(n_leaves: int, n_terms: int) -> str:
@@ -377,6 +406,17 @@ def held_out_quality(
     if whole == 0.0:  # equal targets
         return np.where(loss == 0.0, 1.0, 0.0), np.zeros(len(front))
     return 1.0 - loss * (weight / whole), error * (weight / whole)
+
+
+def menu_of(front: Sequence[Any]) -> dict[int, tuple[int, int]]:
+    """Return leaves and terms of the tree that `select` takes at each bound of the menu."""
+    smallest = min(tree.complexity for tree in front)
+    chosen = {
+        bound: select(front, f"complexity<={bound}")
+        for bound in MENU
+        if bound >= smallest
+    }
+    return {bound: (tree.n_leaves, tree.n_terms) for bound, tree in chosen.items()}
 
 
 def check_rule(rule: str) -> tuple[str, int]:

@@ -558,7 +558,8 @@ def tables_with_scores(draw):
     some = [candidates[0], *(one for one in candidates[1:] if draw(st.booleans()))]
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     losses = rng.normal(size=(len(some), 8)) + 0.3 * rng.normal(size=(len(some), 1))
-    return Table(some, losses, np.ones((len(some), 2)), np.ones(8))
+    sizes = np.array([[2, 3 if one.kind == TREE else 2] for one in some])
+    return Table(some, losses, sizes, np.ones(8))
 
 
 @given(tables_with_scores(), st.integers(0, 1), st.booleans())
@@ -566,22 +567,20 @@ def test_a_score_joins_the_tree_that_was_chosen_unless_that_costs(table, at, dem
     winner = Candidate(TREE, at)
     assume(winner in table.candidates)
 
-    def needed(one, other):
-        excess = table.losses[table.candidates.index(one)]
-        excess = excess - table.losses[table.candidates.index(other)]
-        mean, error = naive_mean_and_error(excess, table.weights)
-        return mean / error
+    def hardly_worse(one, other):
+        losses = [table.losses[table.candidates.index(c)] for c in (one, other)]
+        gain, error = naive_mean_and_error(losses[1] - losses[0], table.weights)
+        return gain >= -STANDARD_ERRORS * error
 
-    offered = [
-        one
-        for one in table.candidates
-        if one == Candidate(SCORE) or (one.is_scored and one.at == winner.at)
-    ]
-    found = on_score(table, winner, demanded=demanded)
-    if len(offered) == 2 and needed(offered[1], offered[0]) >= -STANDARD_ERRORS:
-        del offered[1]  # the score alone is not clearly better
-    taken = [one for one in offered[-1:] if demanded or needed(one, winner) <= 0.5]
-    assert found == [winner, *taken][-1]
+    best, both, alone = winner, winner._replace(is_scored=True), Candidate(SCORE)
+    if both in table.candidates and (demanded or hardly_worse(both, winner)):
+        best = both
+    # It is the least complex of all.
+    if alone in table.candidates and (
+        hardly_worse(alone, best) or (demanded and best == winner)
+    ):
+        best = alone
+    assert on_score(table, winner, demanded=demanded) == best
 
 
 # ---- evolved trees -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from evotree import Dataset
 from evotree.engine.evolution import Run, evolve
 from evotree.engine.toolbox import make_toolbox
-from evotree.front import TreeChoice
+from evotree.front import MENU, TreeChoice
 from tests.quick_models import brief, brief_text
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
@@ -54,17 +54,25 @@ def test_importances_have_names_and_stay_numbers():
     assert type(MODEL.feature_importances_) is type(MODEL.importances()) is np.ndarray
 
 
+def choice_of(complexities, losses, at, n_terms, at_most=None, menu=()):
+    """Return a choice among candidates of two leaves."""
+    n = len(complexities)
+    columns = {
+        "complexity": np.array(complexities, dtype=float),
+        "leaves": np.full(n, 2.0),
+        "loss": np.array(losses),
+        "standard_error": np.full(n, 0.05),
+        "chosen": np.arange(n) == at,
+        "at_most": np.full(n, np.nan) if at_most is None else np.array(at_most),
+    }
+    return TreeChoice("loss", 2, n_terms, columns, dict(menu))
+
+
 @pytest.mark.parametrize("excess", [0.2, 0.002, 0.0002, 0.00002])
 def test_digits_show_that_a_smaller_tree_lost_more(excess):
-    columns = {
-        "complexity": np.array([2.0, 5.0, 9.0]),
-        "leaves": np.array([1.0, 2.0, 3.0]),
-        "loss": np.array([0.5341 + excess, 0.5341, 0.5349]),
-        "standard_error": np.array([0.0001, 0.0, 0.0002]),
-        "chosen": np.array([False, True, False]),
-    }
-    printed = repr(TreeChoice("loss", n_leaves=2, n_terms=3, _columns=columns))
-    lost, larger, smaller = re.findall(r"(\.\d+)(?: ±| *;)", printed)
+    losses = [0.5341 + excess, 0.5341, 0.5349]
+    printed = repr(choice_of([2, 5, 9], losses, 1, 3, [3, np.nan, np.nan], {3: (2, 1)}))
+    lost, larger, smaller = re.findall(r"(\.\d+)(?: ±|;)", printed)
     assert float(lost) < float(smaller) and len(lost) == len(smaller) == len(larger)
     assert len(lost) == 4 or excess < 0.001
 
@@ -75,35 +83,48 @@ def test_digits_show_that_a_smaller_tree_lost_more(excess):
     n_terms=st.integers(1, 30),
     seed=st.integers(0, 99),
 )
-def test_a_choice_compares_the_chosen_candidate_with_others_alone(
+def test_a_choice_compares_the_chosen_candidate_with_larger_ones(
     complexities, at, n_terms, seed
 ):
     """By the sizes on folds, which losses are of, and not by that of the tree of all rows."""
     n, at = len(complexities), at % len(complexities)
     losses = np.random.default_rng(seed).permutation(n) / 100 + 0.111
-    columns = {
-        "complexity": np.array(complexities),
-        "leaves": np.full(n, 2.0),
-        "loss": losses,
-        "standard_error": np.full(n, 0.05),
-        "chosen": np.arange(n) == at,
-    }
-    printed = repr(TreeChoice("loss", n_leaves=2, n_terms=n_terms, _columns=columns))
-    size, *others = printed.split("; ")
+    size, *others = repr(choice_of(complexities, losses, at, n_terms)).split("; ")
     rounded = np.round(complexities).astype(int)
     n_on_folds = max(rounded[at] - 2, 1)  # a split has a term
     on_folds = re.search(r"one split of (\d+) terms? on folds", size)
     assert (on_folds is not None) == (n_on_folds != n_terms)
     assert on_folds is None or int(on_folds[1]) == n_on_folds
-    sides = {
-        "best larger tree": rounded > rounded[at],
-        "best smaller tree": rounded < rounded[at],
-    }
-    found = {one[: one.index(" .")]: one for one in others}
-    assert found.keys() == {name for name, side in sides.items() if side.any()}
-    for name, text in found.items():
-        best = np.flatnonzero(sides[name])[losses[sides[name]].argmin()]
+    larger = np.flatnonzero(rounded > rounded[at])
+    assert len(others) == (len(larger) > 0)
+    for text in others:
+        best = larger[losses[larger].argmin()]
+        assert text.startswith("best larger tree")
         assert f" {losses[best]:.3f} ± .050".replace(" 0.", " .") in text
-        pays = name == "best larger tree" and losses[best] < losses[at]
+        pays = losses[best] < losses[at]
         rule = f": select_tree('complexity<={rounded[best]}')"
         assert text.endswith(rule) == pays == ("select_tree" in text)
+
+
+@given(
+    losses=st.lists(st.integers(100, 999), min_size=5, max_size=5),
+    n_terms=st.lists(st.integers(1, 20), min_size=5, max_size=5),
+    own=st.integers(1, 30),
+)
+def test_the_menu_has_smaller_trees_that_lose_less_than_smaller_ones(
+    losses, n_terms, own
+):
+    """Sizes are those of the trees of the front, which `select_tree` takes."""
+    n_terms = sorted(min(n, bound - 2) for n, bound in zip(n_terms, MENU, strict=True))
+    menu = {bound: (2, n) for bound, n in zip(MENU, n_terms, strict=True)}
+    lost = [loss / 1000 for loss in losses]
+    choice = choice_of([40, *MENU], [0.0505, *lost], 0, own, [np.nan, *MENU], menu)
+    expected = []
+    for at, (bound, loss, n) in enumerate(zip(MENU, losses, n_terms, strict=True)):
+        is_new = n not in [one[1] for one in expected]
+        if n < own and is_new and all(loss < one[2] for one in expected):
+            expected.append((bound, n, loss, at))
+    found = re.findall(r"\.(\d+) ± \S+ \(one split of (\d+) .*?<=(\d+)", repr(choice))
+    assert [(int(b), int(n), int(x)) for x, n, b in found] == [
+        (bound, n, loss) for bound, n, loss, _ in expected
+    ]

@@ -25,6 +25,7 @@ from evotree.dataset import (
     make_folds,
 )
 from evotree.engine.config import SearchConfig, is_auto
+from evotree.engine.evolution import ParetoFront
 from evotree.engine.populations import (
     FirstTrees,
     best_prunings,
@@ -39,6 +40,7 @@ from evotree.fitness.probabilities import (
     Strength,
     fit_soft_sides,
 )
+from evotree.front import MENU, select
 from evotree.leaf_models import class_probabilities
 from evotree.operators.constraints import keeps_all
 from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
@@ -78,15 +80,17 @@ TERM_MULTIPLES = (1.0, 0.25, 0.05)
 LEAST_PENALTY, LEAST_MULTIPLE = 1e-4, 0.1
 """No smaller penalty is tried, nor, of many rows, a smaller multiple: trees can still be read."""
 
-TREE, EVOLVED, LINEAR = "tree", "evolved", "linear"
-"""Kinds of candidates besides `LOGISTIC`: first trees, evolved ones, those with models, a score."""
+TREE, EVOLVED, LINEAR, SIZED = "tree", "evolved", "linear", "size"
+"""Kinds of candidates besides `LOGISTIC` and `SCORE`: first trees, evolved ones, those with models,
+and those of a menu by size, which is for people to choose from."""
 
 
 class Candidate(NamedTuple):
     """What may be returned."""
 
     kind: str = TREE
-    at: int | None = None  # which penalties the tree has; None for what has none
+    # Which penalties the tree has, or which of the bounds of `MENU`; None for what has neither.
+    at: int | None = None
     strength: Strength | None = None  # of logistic or log-linear models
     is_bent: bool = False  # whether columns bend
     is_scored: bool = False  # whether it is the sum of a tree and a score
@@ -464,6 +468,43 @@ def with_evolution(
     return judged
 
 
+def with_sizes(
+    problem: Problem, rows: Dataset, trials: Sequence[Trial], end: float
+) -> Sequence[Trial]:
+    """Return trials in which the best trees of at most some sizes are judged, too, for people.
+
+    They are the best on the rows of a fold among all trees that were found there and their
+    prunings, as `evotree.front.select` takes them from the front of all rows.
+    """
+    if problem.evolution.variation.algorithm == "nsga2" or problem.leaf_models:
+        return trials
+    losses_of = CandidateLosses(problem)
+    folds = make_folds(rows, fold_count(rows, _MAX_FOLDS), own_streams()[0])
+    judged: list[Trial] = []
+    for trial in trials:
+        if time.perf_counter() >= end:
+            return trials
+        others, held_out = problem.split(rows, folds, trial.fold)
+        found = [*(several[0] for several in trial.trees.best), *trial.evolved]
+        front = ParetoFront()
+        front.update(
+            make_individual(others, *tree.splits)
+            for tree in compress(found, distinct(found))
+        )
+        front.add_prunings(others, end)
+        smallest = min(tree.complexity for tree in front)
+        fittest = [
+            select(front, f"complexity<={max(bound, smallest)}") for bound in MENU
+        ]
+        losses, sizes = _by_candidate(
+            losses_of.of_trees(SIZED, fittest, others, held_out)
+        )
+        judged.append(
+            trial._replace(losses=trial.losses | losses, sizes=trial.sizes | sizes)
+        )
+    return judged
+
+
 # ---- what is chosen ------------------------------------------------------------------------------
 
 
@@ -642,22 +683,22 @@ def verdict_of(
 
 
 def on_score(table: Table, winner: Candidate, *, demanded: bool = False) -> Candidate:
-    """Return a tree on a score, or a score alone, where it hardly loses more than the tree alone.
+    """Return the winner on a score where that hardly loses more, or the score alone.
 
-    A score says what columns add by themselves, a tree what they do together: the tree is the one
-    that was chosen without the score. A score alone takes its place where it clearly loses less.
+    A score says what columns add by themselves, a tree what they do together. A score alone takes
+    the place of either where `Table.prefers` it.
     """
     both, alone = winner._replace(is_scored=True), Candidate(SCORE)
-    offered = [one for one in (both, alone) if one in table.candidates]
-    if not offered:
-        return winner
-    best = offered[0]
-    if len(offered) == 2:
-        gain, error = table.gain(alone, both)
-        if gain > STANDARD_ERRORS * error:
-            best = alone
-    gain, error = table.gain(best, winner)
-    return best if demanded or gain >= -STANDARD_ERRORS * error else winner
+    best = winner
+    if both in table.candidates:
+        gain, error = table.gain(both, winner)
+        if demanded or gain >= -STANDARD_ERRORS * error:
+            best = both
+    if alone in table.candidates and (
+        table.prefers(alone, best) or (demanded and not best.is_scored)
+    ):
+        best = alone
+    return best
 
 
 def beside_plain(
@@ -681,7 +722,10 @@ def choice_columns(
 ) -> dict[str, np.ndarray]:
     """Return the columns of `evotree.front.TreeChoice`."""
     none = Penalties(np.nan, np.nan)
-    pairs = [none if one.at is None else penalties[one.at] for one in table.candidates]
+    pairs = [
+        none if one.at is None or one.kind == SIZED else penalties[one.at]
+        for one in table.candidates
+    ]
     models = [one.strength for one in table.candidates]
     chosen = table.candidates.index(winner)
     excess, error = table._mean_and_error(table.losses - table.losses[chosen])
@@ -697,6 +741,10 @@ def choice_columns(
         "excess": excess,
         "standard_error": error,
         "chosen": np.arange(len(models)) == chosen,
+        "at_most": [
+            np.nan if one.at is None or one.kind != SIZED else MENU[one.at]
+            for one in table.candidates
+        ],
     }
     if any(one.is_scored for one in table.candidates):
         columns["on_score"] = [one.is_scored for one in table.candidates]

@@ -31,6 +31,7 @@ from evotree.engine.choice import (
     trials_of,
     verdict_of,
     with_evolution,
+    with_sizes,
 )
 from evotree.engine.config import SearchConfig, checkpoint_of, plain_config
 from evotree.engine.evolution import (
@@ -65,7 +66,7 @@ from evotree.engine.state import (
     settings_of,
     warn_of_a_fresh_start,
 )
-from evotree.front import FrontTree, TreeChoice
+from evotree.front import FrontTree, TreeChoice, menu_of
 from evotree.log import Progress, log_begin, log_end
 from evotree.operators.constraints import repair
 from evotree.operators.initialization.logistic import LOGISTIC
@@ -422,6 +423,7 @@ class RowSearch(Search):
                 loss=problem.loss_of_probabilities or "loss",
                 n_leaves=result.tree.n_leaves,
                 n_terms=result.tree.n_terms,
+                menu=menu_of(result.front),
                 _columns=start.verdict.columns,
             )
         return replace(result, seconds=self.progress.seconds, failure=failure)
@@ -442,6 +444,8 @@ class RowSearch(Search):
             is_judged = bool(trials) and problem.judges_evolution
             if is_judged and problem.config.max_generations > 0 and not interrupted():
                 trials = with_evolution(problem, rows, trials, end)
+            if not interrupted():
+                trials = with_sizes(problem, rows, trials, end)
         penalties = penalties_of_rows(problem.config, rows)
         demands = problem.tries_score and problem.config.leaves == SCORE
         verdict = verdict_of(

@@ -398,7 +398,9 @@ _KIND_LABELS = {
     "tree": "first trees",
     "evolved": "evolved trees",
     "logistic": "logistic models as trees",
-    "linear": "logistic models in leaves",
+    "score": "scores",
+    "linear": "models in leaves",
+    "size": "best trees of a size",
 }
 
 

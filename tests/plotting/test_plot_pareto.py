@@ -87,6 +87,7 @@ def test_the_chosen_candidate_is_drawn_where_an_equal_one_stands_before_it():
         "loss": [0.4, 0.2, 0.2],
         "standard_error": [0.1, 0.0, 0.0],
         "chosen": [False, False, True],
+        "at_most": [np.nan] * 3,
     }
     choice = TreeChoice("log_loss", 4, 6, {k: np.array(v) for k, v in columns.items()})
     ax = plot_choice(choice)

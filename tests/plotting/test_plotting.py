@@ -283,6 +283,7 @@ def test_lines_below_a_tree_are_within_the_picture(n_leaves):
         "loss": np.array([0.3, 0.1, 0.2]),
         "standard_error": np.array([0.01, 0.0, 0.02]),
         "chosen": np.array([False, True, False]),
+        "at_most": np.full(3, np.nan),
     }
     tree = make_tree(n_leaves, n_leaves)
     choice = TreeChoice("log_loss", n_leaves, 20, columns)
