@@ -562,25 +562,28 @@ def tables_with_scores(draw):
     return Table(some, losses, sizes, np.ones(8))
 
 
-@given(tables_with_scores(), st.integers(0, 1), st.booleans())
-def test_a_score_joins_the_tree_that_was_chosen_unless_that_costs(table, at, demanded):
+@given(tables_with_scores(), st.integers(0, 1), st.booleans(), st.booleans())
+def test_a_score_joins_the_tree_that_was_chosen_unless_that_costs(
+    table, at, of_two, demanded
+):
     winner = Candidate(TREE, at)
     assume(winner in table.candidates)
 
-    def hardly_worse(one, other):
+    def is_ahead(one, other, errors):
         losses = [table.losses[table.candidates.index(c)] for c in (one, other)]
         gain, error = naive_mean_and_error(losses[1] - losses[0], table.weights)
-        return gain >= -STANDARD_ERRORS * error
+        return gain >= errors * error
 
     best, both, alone = winner, winner._replace(is_scored=True), Candidate(SCORE)
-    if both in table.candidates and (demanded or hardly_worse(both, winner)):
+    needed = -STANDARD_ERRORS if of_two else STANDARD_ERRORS
+    if both in table.candidates and (demanded or is_ahead(both, winner, needed)):
         best = both
     # It is the least complex of all.
     if alone in table.candidates and (
-        hardly_worse(alone, best) or (demanded and best == winner)
+        is_ahead(alone, best, -STANDARD_ERRORS) or (demanded and best == winner)
     ):
         best = alone
-    assert on_score(table, winner, demanded=demanded) == best
+    assert on_score(table, winner, of_two=of_two, demanded=demanded) == best
 
 
 # ---- evolved trees -------------------------------------------------------------------------------

@@ -657,7 +657,9 @@ def verdict_of(
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.prefers(evolved, winner):
             winner = table.least_penalized(evolved)
-    winner = on_score(table, winner, demanded=demands_score)
+    score = trials[0].score
+    of_two = score is not None and len(score.intercepts) == 1
+    winner = on_score(table, winner, of_two=of_two, demanded=demands_score)
     at = winner.at
     if at is None:
         at = table.simplest(STANDARD_ERRORS, TREE).at
@@ -682,17 +684,20 @@ def verdict_of(
     )
 
 
-def on_score(table: Table, winner: Candidate, *, demanded: bool = False) -> Candidate:
-    """Return the winner on a score where that hardly loses more, or the score alone.
+def on_score(
+    table: Table, winner: Candidate, *, of_two: bool, demanded: bool = False
+) -> Candidate:
+    """Return the winner on a score, or a score alone, where one takes the winner's place.
 
-    A score says what columns add by themselves, a tree what they do together. A score alone takes
-    the place of either where `Table.prefers` it.
+    A score says what columns add by themselves, a tree what they do together. Of two classes there
+    is one score, and a tree stands on it unless it loses more there; else `Table.prefers` says.
     """
     both, alone = winner._replace(is_scored=True), Candidate(SCORE)
     best = winner
     if both in table.candidates:
         gain, error = table.gain(both, winner)
-        if demanded or gain >= -STANDARD_ERRORS * error:
+        is_as_good = of_two and gain >= -STANDARD_ERRORS * error
+        if demanded or is_as_good or table.prefers(both, winner):
             best = both
     if alone in table.candidates and (
         table.prefers(alone, best) or (demanded and not best.is_scored)
