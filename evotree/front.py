@@ -216,11 +216,8 @@ class TreeChoice:
         own = table[table["chosen"]].iloc[0]
         is_sized = table["at_most"].notna()
         is_bent = table.get("bends", pd.Series(True, table.index))
-        larger = table[
-            is_bent
-            & ~is_sized
-            & (table["complexity"].round() > round(own["complexity"]))
-        ]
+        most = max(round(own["complexity"]), self.n_leaves + self.n_terms)
+        larger = table[is_bent & ~is_sized & (table["complexity"].round() > most)]
         smaller = self._worth_their_size(table[is_sized])
         # A smaller tree was not chosen since it lost more: the digits have to show it.
         digits = _digits_between(own["loss"], smaller["loss"].min())

@@ -269,6 +269,27 @@ def test_the_text_of_an_estimator_can_be_pasted(model):
     assert preset.max_generations == known["max_generations"]
     with pytest.raises(ValueError, match="gea_odt"):
         type(model).from_preset("gea")
+    for name in EVOLUTION_PRESETS:  # of each kind of model
+        check_parameters(clone(type(model).from_preset(name)))
+
+
+def test_a_card_is_small_in_all_that_is_read():
+    """Of classes, costs and numbers."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(400, 5)) * [1, 10, 1000, 3, 0.1], 3)
+    value = X[:, 0] + X[:, 1] / 10 - X[:, 2] / 1000 + rng.normal(size=400)
+    y = (value > 0.0).astype(int)
+    for kind, target, more in (
+        (EvoTreeClassifier, y, {}),
+        (EvoTreeClassifier, y, {"objective": Cost([[0, 2], [1, 0]])}),
+        (EvoTreeRegressor, value, {}),
+    ):
+        model = kind.from_preset("card", random_state=0, max_generations=5, **more)
+        tree = model.fit(X, target).tree_
+        assert 1 < tree.n_leaves <= 6 and np.count_nonzero(tree.weights, 1).max() <= 2
+        assert np.bincount(tree.apply(X))[tree.is_leaf].min() >= 12
+        numbers = np.append(tree.weights.ravel(), tree.thresholds)
+        assert all(float(f"{number:.2g}") == number for number in numbers)
 
 
 BAD = {
