@@ -230,7 +230,7 @@ class TreeChoice:
             parts.append(f"best larger tree {_best_of(larger, digits, own['loss'])}")
         for bound, row in smaller.set_index("at_most").iterrows():
             lost = _lost(row, digits, _size_text(*self.menu[int(bound)]))
-            parts.append(f"{lost}: select_tree('complexity<={bound:g}')")
+            parts.append(f"complexity<={bound:g}: {lost}")  # as `select_tree` takes it
         return "; ".join(parts)
 
     def _worth_their_size(self, sized: pd.DataFrame) -> pd.DataFrame:

@@ -120,11 +120,10 @@ def test_the_menu_has_smaller_trees_that_lose_less_than_smaller_ones(
     lost = [loss / 1000 for loss in losses]
     choice = choice_of([40, *MENU], [0.0505, *lost], 0, own, [np.nan, *MENU], menu)
     expected = []
-    for at, (bound, loss, n) in enumerate(zip(MENU, losses, n_terms, strict=True)):
+    for bound, loss, n in zip(MENU, losses, n_terms, strict=True):
         is_new = n not in [one[1] for one in expected]
         if n < own and is_new and all(loss < one[2] for one in expected):
-            expected.append((bound, n, loss, at))
-    found = re.findall(r"\.(\d+) ± \S+ \(one split of (\d+) .*?<=(\d+)", repr(choice))
-    assert [(int(b), int(n), int(x)) for x, n, b in found] == [
-        (bound, n, loss) for bound, n, loss, _ in expected
-    ]
+            expected.append((bound, n, loss))
+    line = r"complexity<=(\d+): \.(\d+) ± \S+ \(one split of (\d+)"
+    found = [tuple(map(int, one)) for one in re.findall(line, repr(choice))]
+    assert found == [(bound, loss, n) for bound, n, loss in expected]
