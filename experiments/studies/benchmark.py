@@ -93,16 +93,17 @@ EXPERIMENT = define(
 
 
 def by_size(runs: pd.DataFrame) -> dict[str, str]:
-    """Return what fits are, a leaf, a split or more, beside other methods on the same rows."""
+    """Return what fits are, a leaf, a split, scores or more, beside other methods on their rows."""
     keys = ["dataset", "fold"]
     own = runs[runs["method"] == EVOTREE].set_index(keys).sort_index()
     if own.empty:
         names = ("by_size", "one_leaf", "median", "mean", "above")
         return dict.fromkeys(names, tables.NOT_RUN)
     accuracy = 100.0 * runs.pivot(index=keys, columns="method", values="accuracy")
-    sizes = own["leaves"].clip(upper=3)
+    # Scores of more than two classes are in one leaf.
+    sizes = own["leaves"].clip(upper=3).where(own["complexity"] != 1, 0)
     rows = []
-    for size, kind in ((1, "one leaf"), (2, "one split"), (3, "a larger tree")):
+    for size, kind in enumerate(("one leaf", "scores", "one split", "a larger tree")):
         at = sizes.index[sizes == size]
         if at.empty:
             continue
@@ -112,7 +113,7 @@ def by_size(runs: pd.DataFrame) -> dict[str, str]:
         for method in tables.named((EVOTREE, FOREST, *SIMPLE), accuracy):
             row[method] = f"{accuracy.loc[at, method].mean():.1f}"
         rows.append(row)
-    one_leaf = own.index[own["leaves"] == 1].get_level_values("dataset").value_counts()
+    one_leaf = own.index[sizes == 0].get_level_values("dataset").value_counts()
     complexity = own.groupby("dataset")["complexity"].mean()
     large = own[own["complexity"] > LARGE].index.get_level_values("dataset")
     return {
