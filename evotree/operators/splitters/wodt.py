@@ -177,7 +177,7 @@ class WODT(Configuration):
     n_starts : int, at least 1, default=1
         Number of starts; the split of the best score is kept.
     start : {"random", "groups"}, default="random"
-        Where a search starts: with coordinates drawn uniformly from [-1, 1), as in the paper, or
+        Where a search starts: with coordinates drawn uniformly from [-1, 1), or
         midway between the means of two random groups of the classes. On two classes there is one
         pair of groups, and further starts are at random.
     rescale : bool, default=True
