@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from evotree import ObliqueTreeClassifier
+from evotree import ObliqueTreeClassifier, operators
 from evotree._jit import read_only
 from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
 from evotree.operators.initialization.growth import RandomHalves
@@ -75,6 +75,8 @@ def same(split, other):
 
 def test_all_registered_splitters_are_here():
     assert set(SPLITTERS) <= set(SEARCHES | OTHERS)
+    for kind in SPLITTERS.values():  # they can be imported from the package
+        assert getattr(operators, kind.__name__) is kind
     assert (
         repr(SPLITTERS["oc1"]()) == "OC1()"
         and repr(CartLC("random")) == "CartLC(start='random')"
