@@ -194,7 +194,7 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 refinement=None,
                 regularization=Regularization(C=1.0, noise=0.0),
             ),
-        }
+        },
     }
 )
 """Parameters of `evotree.EvoTreeClassifier.from_preset`."""

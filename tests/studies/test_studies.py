@@ -30,17 +30,6 @@ from tests.quick_models import brief
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 every_study = pytest.mark.parametrize("name", STUDIES)
-NOT_RUN = ("pmlb",)
-"""The studies that have no rows in git yet."""
-
-
-def with_rows(names):
-    """Return the parameter of a test of what is in git, which fails where nothing is."""
-    lacks = pytest.mark.xfail(reason="it was not run yet", strict=True)
-    return pytest.mark.parametrize(
-        "name",
-        [pytest.param(one, marks=[lacks] if one in NOT_RUN else []) for one in names],
-    )
 
 
 def write_data(folder, name, n_rows=60, n_features=3, n_classes=3):
@@ -177,7 +166,7 @@ def test_a_report_without_rows_says_what_is_missing(name, tmp_path, capsys):
     assert said.count("\n") == 1
 
 
-@with_rows(STUDIES)
+@every_study
 def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
     """They fill its store, which gives them back as they were."""
     study = load_study(name)
@@ -195,7 +184,9 @@ def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
     pd.testing.assert_frame_equal(written, kept, check_exact=True, check_dtype=False)
 
 
-@with_rows([name for name in STUDIES if name not in agreement.OWN])
+@pytest.mark.parametrize(
+    "name", [name for name in STUDIES if name not in agreement.OWN]
+)
 def test_the_report_is_that_in_git(name, tmp_path):
     shutil.copy(RESULTS / f"{name}_runs.csv", tmp_path)
     text = write_report(load_study(name), tmp_path).read_text(encoding="utf-8")
