@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
@@ -176,7 +176,6 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "gea_odt": {
             "size_penalty": 0.005,
             "term_penalty": 0.0,
-            "leaves": "constant",  # those of the paper
             "precision": None,
             "max_generations": 10_000,
             "evolution": Evolution(
@@ -203,6 +202,9 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 class EvolvedTree(base.TreeEstimator, SearchConfig):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
+    # What each preset has besides its own parameters.
+    _of_presets: ClassVar[Mapping[str, Any]] = {}
+
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
         """Make an estimator with the hyperparameters of a preset.
@@ -212,7 +214,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         of two digits; or ``"gea_odt"``, the published algorithm. `parameters` differ from the
         preset, as `set_params` takes them.
         """
-        return cls(**base.preset(EVOLUTION_PRESETS, name)).set_params(**parameters)
+        return cls(
+            **{**cls._of_presets, **base.preset(EVOLUTION_PRESETS, name)}
+        ).set_params(**parameters)
 
     @classmethod
     def from_run(cls, run: Run, dataset: Dataset, **parameters: Any) -> Self:
@@ -762,6 +766,8 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     >>> tree.score(X, y) > 0.3
     True
     """
+
+    _of_presets = {"leaves": "constant"}  # those of the papers are means
 
     objective: Any = field(default="squared_error", kw_only=False)
     leaves: Any = "auto"
