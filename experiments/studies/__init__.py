@@ -22,6 +22,7 @@ STUDIES = (
     "readable",
     "regression",
     "srbench",
+    "steady",
     "survival",
     "tao",
     "wodt",

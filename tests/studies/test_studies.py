@@ -205,6 +205,7 @@ TINY = {
     "readable": ("iris", "CART"),
     "regression": ("bodyfat", "Ridge"),
     "srbench": ("192_vineyard", "EvoTree"),
+    "steady": ("iris", "CART"),
     "survival": ("veterans", "SurvivalTree"),
     "tao": ("pendigits", "TAO, pendigits"),
     "wodt": ("iris", "WODT"),
