@@ -548,42 +548,48 @@ def test_the_table_says_what_was_compared(trials):
 
 @st.composite
 def tables_with_scores(draw):
-    """Return a table of two trees, these on a score, and the score alone, of few losses."""
-    candidates = [
-        Candidate(TREE, 0),
-        Candidate(TREE, 1),
-        Candidate(TREE, 1, is_scored=True),
-        Candidate(SCORE),
-    ]
-    some = [candidates[0], *(one for one in candidates[1:] if draw(st.booleans()))]
+    """Return a table of a tree, or one leaf, of this on a score, and of the score alone."""
+    is_leaf = draw(st.booleans())
+    some = [Candidate(TREE, 0)]
+    if not is_leaf and draw(st.booleans()):
+        some.append(Candidate(TREE, 0, is_scored=True))
+    if draw(st.booleans()):
+        some.append(Candidate(SCORE))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     losses = rng.normal(size=(len(some), 8)) + 0.3 * rng.normal(size=(len(some), 1))
-    sizes = np.array([[2, 3 if one.kind == TREE else 2] for one in some])
-    return Table(some, losses, sizes, np.ones(8))
+    complexity = {TREE: 1 if is_leaf else 4, SCORE: 3}
+    sizes = [[1, complexity[one.kind] + one.is_scored] for one in some]
+    return Table(some, losses, np.array(sizes), np.ones(8))
 
 
-@given(tables_with_scores(), st.integers(0, 1), st.booleans(), st.booleans())
+@given(tables_with_scores(), st.booleans(), st.booleans())
 def test_a_score_joins_the_tree_that_was_chosen_unless_that_costs(
-    table, at, of_two, demanded
+    table, of_two, demanded
 ):
-    winner = Candidate(TREE, at)
-    assume(winner in table.candidates)
-
     def is_ahead(one, other, errors):
         losses = [table.losses[table.candidates.index(c)] for c in (one, other)]
         gain, error = naive_mean_and_error(losses[1] - losses[0], table.weights)
         return gain >= errors * error
 
-    best, both, alone = winner, winner._replace(is_scored=True), Candidate(SCORE)
-    needed = -STANDARD_ERRORS if of_two else STANDARD_ERRORS
-    if both in table.candidates and (demanded or is_ahead(both, winner, needed)):
-        best = both
-    # It is the least complex of all.
-    if alone in table.candidates and (
-        is_ahead(alone, best, -STANDARD_ERRORS) or (demanded and best == winner)
-    ):
-        best = alone
+    winner, both, alone = table.candidates[0], *scored_candidates(table)
+    best, lenient = winner, -STANDARD_ERRORS
+    if both is not None:
+        needed = lenient if of_two else STANDARD_ERRORS
+        best = both if demanded or is_ahead(both, winner, needed) else winner
+    if alone is not None and table.is_leaf(winner):
+        needed = lenient if of_two else STANDARD_ERRORS
+        best = alone if demanded or is_ahead(alone, winner, needed) else winner
+    elif alone is not None:  # it is less complex than either
+        is_left = demanded and best == winner
+        best = alone if is_left or is_ahead(alone, best, lenient) else best
     assert on_score(table, winner, of_two=of_two, demanded=demanded) == best
+
+
+def scored_candidates(table):
+    """Return the tree on a score, and the score alone, None for what there is not."""
+    both = [one for one in table.candidates if one.is_scored]
+    alone = [one for one in table.candidates if one.kind == SCORE]
+    return [*both, None][0], [*alone, None][0]
 
 
 # ---- evolved trees -------------------------------------------------------------------------------

@@ -564,6 +564,10 @@ class Table(NamedTuple):
                 chosen = smaller
         return self.candidates[at[chosen]]
 
+    def is_leaf(self, one: Candidate) -> bool:
+        """Return whether the trees of a candidate are leaves in all folds."""
+        return bool(self.sizes[self.candidates.index(one), 1] == 1.0)
+
     def least_penalized(self, chosen: Candidate) -> Candidate:
         """Return the candidate of least penalties whose trees were the same in all folds.
 
@@ -690,17 +694,19 @@ def on_score(
     """Return the winner on a score, or a score alone, where one takes the winner's place.
 
     A score says what columns add by themselves, a tree what they do together. Of two classes there
-    is one score, and a tree stands on it unless it loses more there; else `Table.prefers` says.
+    is one score, and a tree stands on it unless it loses more there; one leaf, which ranks no rows,
+    gives way to the score alone. Else `Table.prefers` says.
     """
     both, alone = winner._replace(is_scored=True), Candidate(SCORE)
     best = winner
-    if both in table.candidates:
-        gain, error = table.gain(both, winner)
+    joined = alone if table.is_leaf(winner) else both
+    if joined in table.candidates:
+        gain, error = table.gain(joined, winner)
         is_as_good = of_two and gain >= -STANDARD_ERRORS * error
-        if demanded or is_as_good or table.prefers(both, winner):
-            best = both
+        if demanded or is_as_good or table.prefers(joined, winner):
+            best = joined
     if alone in table.candidates and (
-        table.prefers(alone, best) or (demanded and not best.is_scored)
+        table.prefers(alone, best) or (demanded and best == winner)
     ):
         best = alone
     return best
