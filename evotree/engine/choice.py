@@ -419,17 +419,16 @@ def with_evolution(
 ) -> Sequence[Trial]:
     """Return trials in which evolved trees are candidates, too, if they lose less than others.
 
-    There are none where one split, or a tree of logistic models, is chosen without them. In each
-    fold a short run begins with the trees that were found there, at the least penalties whose trees
-    are not clearly worse than the best: evolution makes more of large trees. Its population is
-    pruned by these penalties and by larger ones. There is no further run once none of its trees is
-    preferred so far to what was chosen without them.
+    There are none where one split is chosen without them. In each fold a short run begins with the
+    trees that were found there, at the least penalties whose trees are not clearly worse than the
+    best: evolution makes more of large trees. Its population is pruned by these penalties and by
+    larger ones. There is no further run once none of its trees is preferred so far to what was
+    chosen without them.
     """
     table = Table.of(trials)
     winner = table.simplest(STANDARD_ERRORS, TREE, LOGISTIC)
     n_leaves = table.sizes[table.candidates.index(winner), 0]
-    is_split = 1.0 < n_leaves <= 2.0
-    if is_split or winner.kind == LOGISTIC:
+    if 1.0 < n_leaves <= 2.0:
         return trials
     at = table.most_complex(EVOLVING_ERRORS, TREE).at
     assert at is not None
