@@ -71,6 +71,24 @@ _OPPOSITES = {"<=": ">", ">=": "<"}
 _RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
+COST = "cost"
+"""The name of the objective of costs."""
+
+_MEASURES = {
+    COST: "mean cost a row",
+    "balanced_accuracy": "balanced accuracy",
+    "f1": "F1",
+    "f1_macro": "mean F1 of the classes",
+    "mcc": "Matthews' correlation",
+    "log_loss": "share of the log loss saved",
+    "brier": "share of the Brier loss saved",
+    "roc_auc": "AUC",
+    "absolute_error": "share of the absolute error saved",
+    "quantile": "share of the pinball loss saved",
+    "poisson": "share of the deviance saved",
+}
+
+
 class Inequality(NamedTuple):
     """The inequality of an internal node, by which a row goes to the left child.
 
@@ -115,6 +133,8 @@ class FitArguments:
         Whether events were counted at exposures: what is predicted is a rate.
     has_groups : bool
         Whether rows belonged together.
+    objective : str
+        Name of what trees were evolved for; empty for the accuracy, and for the squared error.
     penalties : tuple of float, or None
         The penalties for a node and for a term, given or chosen; None where nothing was penalized.
     signs : mapping of str to int
@@ -128,6 +148,7 @@ class FitArguments:
     has_weights: bool = False
     has_exposures: bool = False
     has_groups: bool = False
+    objective: str = ""
     penalties: tuple[float, float] | None = None
     signs: Mapping[str, int] = field(default_factory=dict)
     cost_matrix: tuple[tuple[float, ...], ...] | None = None
@@ -156,8 +177,6 @@ class Fitted:
         Units of the outputs, their standard deviations over the training rows.
     costs : ndarray of shape (n_nodes,), or None
         What a row costs that ends at each node, in the mean; for trees evolved for costs.
-    label_costs : ndarray of shape (n_nodes,), or None
-        The part of errors in these costs, where leaves have models, whose labels differ by row.
     notes : mapping of int to str, or None
         What is said of leaves of times to an event in the place of their rows.
     curves : mapping of int to StepFunction, or None
@@ -184,7 +203,6 @@ class Fitted:
     deviations: np.ndarray | None = None
     output_scale: np.ndarray | None = None
     costs: np.ndarray | None = None
-    label_costs: np.ndarray | None = None
     notes: Mapping[int, str] | None = None
     curves: Mapping[int, Any] | None = None
     hazard: Any = None
@@ -225,6 +243,47 @@ class Fitted:
             return self.choice
         how = "chosen" if self.tree == self.chosen else "in place of what was chosen"
         return f"{how}: {self.choice!r}"
+
+    @property
+    def measure(self) -> str:
+        """What trees were evolved for, in words: the name of what `told` returns."""
+        plain = "R²" if self.classes is None else "accuracy"
+        objective = self.arguments.objective
+        return _MEASURES.get(objective, objective or plain)
+
+    @property
+    def is_of_costs(self) -> bool:
+        """Whether trees were evolved for costs, so that the less is the better."""
+        return self.arguments.cost_matrix is not None
+
+    def told(self, quality: Any) -> Any:
+        """Return the quality of trees as people know it: of costs the mean cost a row."""
+        if self.arguments.cost_matrix is None:
+            return quality
+        matrix = np.array(self.arguments.cost_matrix)
+        of_errors = matrix.sum(axis=1) - matrix.diagonal()
+        unit = self.tree.values[0] @ of_errors / max(len(matrix) - 1, 1)
+        return (1.0 - quality) * (unit or 1.0)
+
+    @property
+    def signs_text(self) -> str | None:
+        """What `monotonic_cst` promises, in a line; None without."""
+        signs = self.arguments.signs
+        if not signs:
+            return None
+        classes = self.classes
+        of = "the prediction" if classes is None else f"the share of {classes[-1]}"
+        parts = [
+            f"{'never falls' if sign > 0 else 'never rises'} with {name}"
+            for name, sign in signs.items()
+        ]
+        gaps = any(
+            MISSING in column.feature_levels
+            for column in self.schema
+            if column.name in signs
+        )
+        aside = "; missing cells are free" if gaps else ""
+        return f"{of} {', '.join(parts)}{aside}"
 
     @property
     def is_risk(self) -> bool:

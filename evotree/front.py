@@ -343,6 +343,9 @@ class FittedFront(Sequence[FrontTree]):
     def _shown(self) -> pd.DataFrame:
         """Return the table that is printed."""
         table = self.to_frame()[["quality", "complexity", "terms", "leaves", "depth"]]
+        if self.models and self.models[0].arguments.objective:
+            table = table.assign(quality=self.models[0].told(table["quality"]))
+            table = table.rename(columns={"quality": self.models[0].measure})
         table.index = pd.Index(
             [f"{'->' if i == self.chosen else '  '} {i:>2}" for i in range(len(self))]
         )

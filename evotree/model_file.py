@@ -49,11 +49,12 @@ STOP_REASONS = {
 
 # What models keep of how well rows are predicted, its name in words, and its digits.
 _FIGURES = (
+    ("cost", "mean cost a row", ".4g"),
+    ("base_cost", "by the best constant answer", ".4g"),
     ("accuracy", "accuracy", ".4f"),
     ("r2", "R²", ".4f"),
     ("rmse", "RMSE", ".4g"),
     ("concordance", "concordance", ".4f"),
-    ("cost", "mean cost", ".4g"),
 )
 # No table of confusions is shown of more classes.
 _MOST_CONFUSED = 12
@@ -68,8 +69,8 @@ class Model:
     or all floats; without classes numbers are predicted. What is known of the training is for
     `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
     frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
-    ``r2`` and ``rmse``; of times ``concordance``; of what errors cost the mean, ``cost``; the same
-    of test rows with ``test_`` before it; ``select``, the rule that took the tree of the front in
+    ``r2`` and ``rmse``; of times ``concordance``; of what rows cost the mean, ``cost``, and that of
+    the answer that is best for all, ``base_cost``; the same of test rows with ``test_`` before it; ``select``, the rule that took the tree of the front in
     the place of the chosen one; ``generations``, ``stop_reason`` and ``seconds``.
 
     Attributes
@@ -509,6 +510,7 @@ def _arguments_from(
     n = 0 if classes is None else len(classes)
     checks: dict[str, Callable[[Any], bool]] = {
         **dict.fromkeys(_FLAGS, lambda value: isinstance(value, bool)),
+        "objective": _is_line,
         "penalties": lambda value: _are_costs(value) and len(value) == 2,
         "signs": lambda value: (
             isinstance(value, dict)

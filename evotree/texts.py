@@ -128,7 +128,7 @@ def _indented(words: Wording) -> Iterator[str]:
             yield from hung(words.influences(k), below, below, width - 7)
     yield from score_lines(words)
     yield from missing_lines(fitted)
-    yield from choice_lines(fitted)
+    yield from note_lines(fitted)
 
 
 def score_lines(words: Wording) -> Iterator[str]:
@@ -137,11 +137,14 @@ def score_lines(words: Wording) -> Iterator[str]:
         yield from hung(pieces, "", "    ", LINE_WIDTH - 4)
 
 
-def choice_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
-    """Return what the tree was chosen before, as comments."""
-    if (text := fitted.choice_text) is None:
-        return []
-    return hung(parts_of_text(text.split("; "), ";"), "# ", "# ", width - 2)
+def note_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
+    """Return which signs a tree keeps, and what it was chosen before, as comments."""
+    notes = filter(None, [fitted.signs_text, fitted.choice_text])
+    return [
+        line
+        for text in map(printable, notes)
+        for line in hung(parts_of_text(text.split("; "), ";"), "# ", "# ", width - 2)
+    ]
 
 
 def missing_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
@@ -334,16 +337,17 @@ class Wording:
         ]
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
-        """Return what leaf `k` predicts in lines: its largest shares, or the terms of its sums."""
+        """Return what leaf `k` predicts in lines: its class and shares, or the terms of its sums."""
         if self.fitted.classes is None:
             return sum(self.outputs(k), [])
         if self.fitted.scores is not None:
             return self.predicted(k)
-        return sum(self.shares(k, most), []) or [self._winner(k)]
+        return [*self.predicted(k), *sum(self.shares(k, most), []), *self.costs(k)]
 
-    def _winner(self, k: int) -> str:
-        assert self.fitted.classes is not None
-        return self.written(self.fitted.classes[self.fitted.winners[k]])
+    def costs(self, k: int) -> list[str]:
+        """Return what a row costs that ends at leaf `k`, where trees were evolved for costs."""
+        costs = self.fitted.costs
+        return [] if costs is None else [f"costs {number(float(costs[k]), 2)}"]
 
     def sentence(self, k: int) -> list[str]:
         """Return the numbers that leaf `k` predicts in pieces of one sentence."""
@@ -360,7 +364,7 @@ class Wording:
         if fitted.scores is not None:
             return self.points(k)
         if fitted.classes is not None:
-            return [f"class: {self._winner(k)}"]
+            return [f"class: {self.written(fitted.classes[fitted.winners[k]])}"]
         begin = "predict " if fitted.targets or fitted.model(k).terms else "value: "
         if fitted.is_risk:
             begin = "risk "
@@ -405,9 +409,7 @@ class Wording:
 
     def leaf(self, k: int) -> list[str]:
         """Return in pieces what leaf `k` predicts, and its rows, their class shares and costs."""
-        known = [self.fitted.rows(k), *map(", ".join, self.shares(k))]
-        if self.fitted.costs is not None:
-            known.append(f"costs {number(float(self.fitted.costs[k]), 2)}")
+        known = [self.fitted.rows(k), *map(", ".join, self.shares(k)), *self.costs(k)]
         told = "; ".join(filter(None, known))
         *pieces, last = self.predicted(k)
         return [*pieces, f"{last} ({told})" if told else last]

@@ -21,7 +21,7 @@ from evotree.configuration import Cost, check_parameters
 from evotree.engine.config import Checkpoint
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.files import write_whole
-from evotree.fitness.base import check_costs
+from evotree.fitness.base import check_costs, costs_of_rows
 from evotree.front import CHOSEN, check_rule
 from evotree.model_file import (
     Model,
@@ -161,7 +161,8 @@ def predict(args: argparse.Namespace) -> None:
     table = predicted if shares is None else pd.DataFrame(shares, columns=model.labels)
     _write(args.out, table.to_csv(index=False).encode())
     if len(known) > (model.labels is None):  # R² needs two rows
-        say(figures_text(figures(model, known.to_numpy(), predicted[known.index])))
+        X, y = frame.loc[known.index], known.to_numpy()
+        say(figures_text(figures(model, X, y, predicted[known.index])))
 
 
 def _known_targets(model: Model, frame: pd.DataFrame) -> pd.Series:
@@ -329,7 +330,8 @@ def measure(model: Model, rows: TableRows, test: TableRows | None) -> dict[str, 
     measured: dict[str, Any] = {}
     for of, part in parts.items():
         predicted = model.predict(part.X)
-        found = figures(model, part.y, predicted, part.beside.get("exposure"))
+        exposure = part.beside.get("exposure")
+        found = figures(model, part.X, part.y, predicted, exposure)
         measured |= {f"{of}{name}": value for name, value in found.items()}
     if model.classes is None:
         return measured
@@ -346,7 +348,7 @@ def measure(model: Model, rows: TableRows, test: TableRows | None) -> dict[str, 
 
 
 def figures(
-    model: Model, y: Any, predicted: Any, exposure: Any = None
+    model: Model, X: Any, y: Any, predicted: Any, exposure: Any = None
 ) -> dict[str, Any]:
     """Return how well some rows are predicted, by the names that a model has for it.
 
@@ -363,9 +365,12 @@ def figures(
     classes = model.classes.tolist()
     true, codes = positions_of(classes, y), positions_of(classes, predicted)
     found = {"rows": len(y), "accuracy": float(np.mean(true == codes))}
-    matrix = model.members[0].arguments.cost_matrix
-    if matrix is not None and (true >= 0).all():
-        found["cost"] = float(np.asarray(matrix)[true, codes].mean())
+    fitted = model.members[0]
+    if fitted.is_of_costs and (true >= 0).all():
+        rows = model.encode(X, bends=True)
+        found["cost"] = float(costs_of_rows(fitted, rows, true).mean())
+        base = np.array(fitted.arguments.cost_matrix)[true, fitted.winners[0]]
+        found["base_cost"] = float(base.mean())
     return found
 
 

@@ -17,7 +17,7 @@ from evotree.engine.finish import Finisher, scores_on
 from evotree.engine.problem import PARAMETERS, Penalties
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.rows import Beside
-from evotree.fitness.base import PenalizedAccuracy
+from evotree.fitness.base import PenalizedAccuracy, costs_of_rows
 from evotree.front import FrontTree
 from evotree.leaf_models import ScoreModels
 from evotree.operators.constraints import Held
@@ -31,8 +31,8 @@ class Editor:
     """Edits of the tree of a fitted model, which stays as it is; see ``model.edit``.
 
     Each method returns a new model, whose ``edit_cost_`` has, on the rows given, accuracy or R²,
-    the quality after the penalties for nodes and terms, and complexity, before and after the edit,
-    and how many rows reach another leaf and are predicted otherwise. Nodes are positions in the
+    the quality after the penalties for nodes and terms, complexity, and where trees were evolved
+    for costs the mean cost a row, before and after the edit, and how many rows reach another leaf and are predicted otherwise. Nodes are positions in the
     arrays of ``tree_``, as printed. Leaves, probabilities, explanations and deviations are those
     that a fit makes of these rows; all nodes need some.
     """
@@ -256,6 +256,10 @@ class Editor:
             "score": model._score_of(rows, tree),
             "objective": float(fitness(judged)[0]),
         }
+        fitted = replace(model.fitted_, tree=tree)
+        if fitted.is_of_costs:
+            paid = costs_of_rows(fitted, rows.raw, rows.y)
+            worth["cost"] = float(np.average(paid, weights=rows.sample_weight))
         return worth, judged
 
 

@@ -36,8 +36,8 @@ from evotree.estimators import base
 from evotree.estimators.editing import Editor, refit
 from evotree.estimators.rows import CLASS_WEIGHT, Beside
 from evotree.estimators.warmup import compiling_beside
-from evotree.fitness.base import FeatureCosts, check_costs
-from evotree.fitness.objectives import ExpectedCost
+from evotree.fitness.base import FeatureCosts, costs_of_rows, prices_of
+from evotree.fitness.objectives import ExpectedCost, name_of_objective
 from evotree.fitted import Fitted
 from evotree.front import CHOSEN, select
 from evotree.log import is_shown
@@ -399,6 +399,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         fitted = super()._fitted_of(tree, dataset, brief=brief, end=end)
         arguments = replace(
             fitted.arguments,
+            objective=name_of_objective(self.objective),
             penalties=(self.size_penalty_, self.term_penalty_),
             signs=signs_of(self.monotonic_cst, fitted.schema.names),
         )
@@ -628,12 +629,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         features on the way.
         """
         check_is_fitted(self)
-        return self._expected_costs(self.tree_)
-
-    def _expected_costs(self, tree: ObliqueTree) -> np.ndarray:
-        """Return what a row costs that ends at each node of a tree, in the mean."""
-        costs, spent = self._costs(tree)
-        return (tree.values * costs.T[tree.labels]).sum(axis=1) + spent
+        return _expected_costs(self.fitted_)
 
     def cost_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean cost of the predictions of some rows; the lower, the better.
@@ -649,22 +645,8 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
                 f"y has the label {unknown.tolist()[0]!r}: allowed are "
                 f"{self.classes_.tolist()}."
             )
-        costs, spent = self._costs(self.tree_)
-        paid = self.tree_.label_losses(rows, codes, costs)
-        paid += spent[self.tree_.apply(rows)]
+        paid = costs_of_rows(self.fitted_, rows, codes)
         return float(np.average(paid, weights=sample_weight))
-
-    def _costs(self, tree: ObliqueTree) -> tuple[np.ndarray, np.ndarray]:
-        """Return what errors cost, and what the features on the way to each node do."""
-        objective = self.objective_
-        if not isinstance(objective, ExpectedCost):
-            objective = ExpectedCost()
-        n_classes = tree.values.shape[1]
-        return np.array(check_costs(objective.costs, np.arange(n_classes))), (
-            np.zeros(len(tree))
-            if objective.features is None
-            else objective.features.of_paths(tree)
-        )
 
     def _fitted_of(
         self,
@@ -692,9 +674,9 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
 
     def _with_labels(self, fitted: Fitted, tree: ObliqueTree) -> Fitted:
         """Return the same model with a tree whose labels may differ, and what these cost."""
-        is_of_costs = getattr(self.objective_, "kind", None) == "cost"
-        costs = self._expected_costs(tree) if is_of_costs else None
-        return replace(fitted, tree=tree, costs=costs)
+        fitted = replace(fitted, tree=tree)
+        costs = _expected_costs(fitted) if fitted.is_of_costs else None
+        return replace(fitted, costs=costs)
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
@@ -787,6 +769,13 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
         `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)
+
+
+def _expected_costs(fitted: Fitted) -> np.ndarray:
+    """Return what a row costs that ends at each node of a tree, in the mean."""
+    matrix, spent = prices_of(fitted)
+    tree = fitted.tree
+    return (tree.values * matrix.T[tree.labels]).sum(axis=1) + spent
 
 
 def signs_of(monotonic_cst: Any, names: Sequence[str]) -> dict[str, int]:

@@ -24,6 +24,7 @@ from deap import base
 from evotree._jit import inner_kernel, kernel
 from evotree.dataset import Dataset
 from evotree.fitness.leaves import SQUARED, quality_of_losses, target_loss
+from evotree.fitted import Fitted
 from evotree.schema import columns_asked, text_of
 from evotree.tables.frames import by_label, order_of
 from evotree.tree import CountedTree, Individual, ObliqueTree
@@ -106,6 +107,25 @@ class FeatureCosts:
     def of_paths(self, tree: Any) -> np.ndarray:
         """Return what the features on the way to each node cost, of shape (n_nodes,)."""
         return path_prices(tree.weights, tree.subtree_size, self.is_part, self.prices)
+
+
+def prices_of(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
+    """Return what errors cost by true and predicted class, and what is asked on the way to nodes.
+
+    Without costs each error has 1, and what is asked nothing.
+    """
+    tree, known = fitted.tree, fitted.arguments
+    matrix = check_costs(known.cost_matrix, np.arange(tree.values.shape[1]))
+    items, schema = dict(known.cost_of_columns), fitted.schema
+    features = FeatureCosts.of(items, schema.names, schema.column_of.tolist())
+    return np.array(matrix), features.of_paths(tree)
+
+
+def costs_of_rows(fitted: Fitted, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return what encoded rows cost by their predictions; `y` has positions of classes."""
+    matrix, spent = prices_of(fitted)
+    tree = fitted.tree
+    return tree.label_losses(X, y, matrix) + spent[tree.apply(X)]
 
 
 def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...], ...]:

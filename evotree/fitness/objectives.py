@@ -50,6 +50,7 @@ from evotree.fitness.linear_leaves import (
     lines_asked,
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
+from evotree.fitted import COST
 from evotree.tree import ObliqueTree
 
 
@@ -63,7 +64,7 @@ class ExpectedCost(ClassLoss):
     # 0 where every row is an error. With a constraint the labels are the cheapest of those in
     # order.
 
-    names: ClassVar[tuple[str, ...]] = ("accuracy", "balanced_accuracy", "cost")
+    names: ClassVar[tuple[str, ...]] = ("accuracy", "balanced_accuracy", COST)
     goes_with = frozenset({ORDER})
 
     kind: str = "accuracy"
@@ -74,7 +75,7 @@ class ExpectedCost(ClassLoss):
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective of a name; costs are checked."""
-        if name != "cost":
+        if name != COST:
             return cls(name)
         cost = asked if isinstance(asked, Cost) else Cost()
         features = None
@@ -533,7 +534,15 @@ TARGET_OBJECTIVES = tuple(
 _PLAIN = ("accuracy", "squared_error")  # the search has kernels of its own for these
 
 
-_NAMES_OF_CONFIGURED: dict[type, str] = {Cost: "cost", Quantile: "quantile"}
+_NAMES_OF_CONFIGURED: dict[type, str] = {Cost: COST, Quantile: "quantile"}
+
+
+def name_of_objective(objective: Any) -> str:
+    """Return the name of what users ask for; empty for the accuracy and the squared error."""
+    name: Any = _NAMES_OF_CONFIGURED.get(type(objective), objective)
+    if not isinstance(name, str):
+        name = getattr(name, "__name__", type(name).__name__)
+    return "" if name in _PLAIN else name
 
 
 def as_objective(objective: Any, dataset: Dataset) -> Objective | None:

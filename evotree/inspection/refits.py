@@ -15,10 +15,12 @@ from sklearn.model_selection import (
     cross_validate,
 )
 
+from evotree.fitness.base import costs_of_rows
 from evotree.fitted import used_features
 from evotree.inspection.comparison import check_model
 from evotree.operators.losses import loss_moments, mean_and_error
 from evotree.survival import Times, concordant_pairs
+from evotree.tables.columns import positions_of
 from evotree.tables.frames import by_row, read_labels
 from evotree.words import check_whole, printable
 
@@ -38,13 +40,15 @@ class Stability(NamedTuple):
         targets the correlation; ``columns``, the share of the columns that both use, of those that
         one does; ``root``, the absolute cosine of the normals of their roots in standard units, NaN
         without two splits. Then ``score``, the mean accuracy, R² or concordance on rows that a
-        refit has not seen, and ``lower`` and ``upper``, its interval. Risks of times to an event
+        refit has not seen, of trees evolved for costs the mean cost a row, and ``lower`` and ``upper``, its interval. Risks of times to an event
         agree by their logarithms.
     columns : pandas.Series
         Share of the refits that use each column, the largest first.
     disagreement : ndarray of shape (n_samples,)
         Share of the pairs that predict a row differently; for targets the standard deviation of its
         predictions, in that of the targets, or of the logarithms of its risks.
+    measure : str
+        What the score is.
     tolerance : float
         A row is in dispute where its disagreement is above this: 0 for classes, 0.1 for numbers.
     """
@@ -52,6 +56,7 @@ class Stability(NamedTuple):
     summary: pd.Series
     columns: pd.Series
     disagreement: np.ndarray
+    measure: str
     tolerance: float = 0.0
 
     def __repr__(self) -> str:
@@ -62,7 +67,7 @@ class Stability(NamedTuple):
         if len(used) > _SHOWN:
             used[_SHOWN:] = [f"{len(used) - _SHOWN} more"]
         return (
-            f"{found.name}: score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}], "
+            f"{found.name}: {self.measure} {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}], "
             f"agreement {found.agreement:.3f}, columns {found.columns:.2f}, "
             f"root {found.root:.2f}\n"
             f"use of columns: {', '.join(used) or 'none'}\n"
@@ -153,12 +158,24 @@ def stability(
     train, tests = refits["indices"]["train"], refits["indices"]["test"]
     found = np.array([fit.predict(table) for fit in fits])
     unit = 1.0 if is_of_classes else targets.var(axis=0).mean() or 1.0
+    measure, lost = "accuracy" if is_of_classes else "R²", partial(_lost, is_of_classes)
     if is_of_times:
+        measure, lost = "concordance", _lost_order
         found, unit = np.log(found), 1.0
-    lost = _lost_order if is_of_times else partial(_lost, is_of_classes)
+    losses = [
+        lost(each[test], targets[test]) for each, test in zip(found, tests, strict=True)
+    ]
+    best = 1.0
+    if fits[0].fitted_.is_of_costs:
+        best, measure = np.inf, fits[0].fitted_.measure
+        losses = [
+            _costs(fit, table, targets)[test]
+            for fit, test in zip(fits, tests, strict=True)
+        ]
+        scores = np.array([one.mean() for one in losses])
     errors = [
-        _error_of_all(lost(each[test], targets[test]), test, labels)
-        for each, test in zip(found, tests, strict=True)
+        _error_of_all(one, test, labels)
+        for one, test in zip(losses, tests, strict=True)
     ]
     pairs = list(combinations(range(n), 2))
     agreement, disagreement = _agreement(found, pairs, unit, is_of_classes)
@@ -179,12 +196,13 @@ def stability(
         "root": cosines.mean() if cosines.size else np.nan,
         "score": np.mean(scores),
         "lower": np.mean(scores) - margin,
-        "upper": min(1.0, np.mean(scores) + margin),
+        "upper": min(best, np.mean(scores) + margin),
     }
     return Stability(
         pd.Series(summary, name=f"{n} refits"),
         counts / n,
         disagreement,
+        measure,
         tolerance=0.0 if is_of_classes else _TOLERANCE,
     )
 
@@ -202,6 +220,12 @@ def _agreement(
     with np.errstate(invalid="ignore", divide="ignore"):
         agreement = np.corrcoef(found.reshape(n, -1))[np.triu_indices(n, 1)].mean()
     return float(agreement), spread / np.sqrt(unit)
+
+
+def _costs(model: Any, table: Any, targets: np.ndarray) -> np.ndarray:
+    """Return what rows cost by the predictions of a model that was evolved for costs."""
+    codes = positions_of(model.classes_.tolist(), targets)
+    return costs_of_rows(model.fitted_, model.encode(table, bends=True), codes)
 
 
 def _lost(is_of_classes: bool, found: np.ndarray, targets: np.ndarray) -> np.ndarray:

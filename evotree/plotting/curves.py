@@ -306,7 +306,8 @@ def plot_pareto(
 ) -> Axes:
     """Draw the best quality for each complexity, on training rows and on held-out rows.
 
-    The complexity of a tree is the number of its leaves and terms. A step goes on to the right: no
+    Quality is what trees were evolved for: the accuracy or R² by default, of costs the mean cost a
+    row. The complexity of a tree is the number of its leaves and terms. A step goes on to the right: no
     better tree of at most that complexity was met. The band below the best quality on the held-out
     rows is one standard error wide.
 
@@ -334,19 +335,33 @@ def plot_pareto(
     if len(front) == 0:
         raise ValueError("front_or_estimator has a front without members.")
     complexity = np.array([member.complexity for member in front])
+    is_regression = getattr(
+        front, "is_regression", isinstance(front[0], RegressionIndividual)
+    )
+    models = getattr(front, "models", None)
+    measure, told = "R²" if is_regression else "accuracy", np.asarray
+    if models:
+        measure, told = models[0].measure, models[0].told
+        objective = getattr(front_or_estimator, "objective_", None)
+        if held_out is not None and held_out.objective is None:
+            held_out = held_out.evolved_for(objective)
     curves = [
-        ("training", np.array([member.quality for member in front]), PALETTE[0], "o")
+        (
+            "training",
+            told(np.array([member.quality for member in front])),
+            PALETTE[0],
+            "o",
+        )
     ]
     chosen = _chosen(front, front_or_estimator, selected, held_out)
 
     ax = axes_or_new(ax, (6.5, 4.2))
     if held_out is not None:
         quality, standard_error = held_out_quality(front, held_out)
-        curves.append(("held out", quality, PALETTE[3], "s"))
+        curves.append(("held out", told(quality), PALETTE[3], "s"))
         best = int(quality.argmax())
         ax.axhspan(
-            quality[best] - standard_error[best],
-            quality[best],
+            *sorted(told(quality[best] - np.array([standard_error[best], 0.0]))),
             color=tint(PALETTE[3]),
             alpha=0.5,
             lw=0,
@@ -371,13 +386,7 @@ def plot_pareto(
         at = [complexity[chosen]] * len(curves)
         qualities = [values[chosen] for _, values, _, _ in curves]
         _draw_rings(ax, at, qualities, f"{selected or 'selected'}: {leaves}, {terms}")
-    is_regression = getattr(
-        front, "is_regression", isinstance(front[0], RegressionIndividual)
-    )
-    ax.set(
-        xlabel="complexity (leaves and terms)",
-        ylabel="R²" if is_regression else "accuracy",
-    )
+    ax.set(xlabel="complexity (leaves and terms)", ylabel=measure)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     _leave_out_the_stump(
         ax, int(complexity[0]), np.array([values for _, values, *_ in curves])
@@ -463,18 +472,23 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     if curves.shape[1] < 3:
         return
     others = curves[:, 1:]
-    span = others.max() - others.min()
-    if others.min() - curves[:, 0].min() <= 3.0 * span:
+    low, high = others.min(), others.max()
+    span = high - low
+    is_above = curves[:, 0].min() > high  # as costs are
+    away = curves[:, 0].max() - high if is_above else low - curves[:, 0].min()
+    if away <= 3.0 * span:
         return
-    ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
+    below, above = (0.1, 0.25) if is_above else (0.25, 0.1)
+    ax.set_ylim(low - below * span, high + above * span)
+    told = ", ".join(f"{value:.3g}" for value in curves[:, 0])
     ax.text(
         complexity,
-        others.min() - 0.2 * span,
-        # Turned upright, the arrow points down.
-        "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0]),
+        high + 0.2 * span if is_above else low - 0.2 * span,
+        # Turned upright, the arrow points out of the picture.
+        f"{told} →" if is_above else f"← {told}",
         rotation=90,
         ha="center",
-        va="bottom",
+        va="top" if is_above else "bottom",
         fontsize="small",
         color=INK,
     )

@@ -31,7 +31,7 @@ from evotree.plotting.style import (
     tint,
 )
 from evotree.tables.frames import read_labels
-from evotree.texts import Wording, choice_lines, missing_lines, score_lines
+from evotree.texts import Wording, note_lines, missing_lines, score_lines
 from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
 from evotree.words import check_whole, counted, fold
 
@@ -140,7 +140,7 @@ def plot_tree(
             "dashed: folded subtrees, which max_depth=... draws" * any(is_folded),
             *score_lines(words),
             *missing_lines(fitted, width),
-            *(line.removeprefix("# ") for line in choice_lines(fitted, width)),
+            *(line.removeprefix("# ") for line in note_lines(fitted, width)),
         )
         for part in fold(line.split(" "), width)
         if part
