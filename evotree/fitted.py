@@ -450,7 +450,10 @@ class Fitted:
             return self.notes[k]
         if self.tree.n_node_samples is None:
             return None
-        text = rows_text(float(self.tree.n_node_samples[k]))
+        n = float(self.tree.n_node_samples[k])
+        if n == 0.0:
+            return "never reached"
+        text = rows_text(n, "state" if self.holds_actions else "row")
         if not self.is_weighted or self.classes is not None:
             return text
         unit = "by exposure" if self.arguments.has_exposures else "weighted"

@@ -26,6 +26,7 @@ from evotree.operators.losses import (
     units_of,
 )
 from evotree.operators.pruning import choose_tree
+from evotree.schema import text_of
 from evotree.tree import ObliqueTree, SoftSides
 
 NAMED_RULES = ("accurate", "tree", "simplest")
@@ -57,6 +58,15 @@ _LOSS_NAMES = {
     "log_loss": "log loss",
     "brier": "Brier loss",
     "roc_auc": "1 - AUC",
+    "accuracy": "error rate",
+    "balanced_accuracy": "balanced error rate",
+    "cost": "cost a row",
+    "f1": "loss of F1",
+    "f1_macro": "loss of F1",
+    "mcc": "loss of Matthews' correlation",
+    "squared_error": "unexplained variance",
+    "quantile": "pinball loss",
+    "poisson": "Poisson deviance",
 }
 
 _LOSS_DECIMALS, _MOST_LOSS_DECIMALS = 3, 6
@@ -161,8 +171,8 @@ class TreeChoice:
     Attributes
     ----------
     loss : str
-        What was compared: ``"log_loss"``, ``"brier"`` or ``"roc_auc"``; or ``"loss"``, that of the
-        objective.
+        What was compared: ``"log_loss"``, ``"brier"`` or ``"roc_auc"`` of probabilities; else the
+        name of the objective whose loss it was, such as ``"cost"``, what a row costs.
     n_leaves, n_terms : int
         Size of the tree that the fit returned.
     menu : dict
@@ -297,8 +307,17 @@ def _loss_text(value: float, digits: int) -> str:
     return (
         f"{value:.{digits}f}".replace("0.", ".", 1)
         if 0.0 <= value < 1.0
-        else f"{value:.{digits}g}"
+        else text_of(float(f"{value:.{digits}g}"))
     )
+
+
+def in_unit(columns: Mapping[str, np.ndarray], unit: float) -> dict[str, np.ndarray]:
+    """Return the columns of `TreeChoice` with losses in another unit."""
+    of_losses = ("loss", "excess", "standard_error")
+    return {
+        name: column * unit if name in of_losses or name.startswith("fold_") else column
+        for name, column in columns.items()
+    }
 
 
 class FittedFront(Sequence[FrontTree]):

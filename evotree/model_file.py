@@ -70,8 +70,9 @@ class Model:
     `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
     frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
     ``r2`` and ``rmse``; of times ``concordance``; of what rows cost the mean, ``cost``, and that of
-    the answer that is best for all, ``base_cost``; the same of test rows with ``test_`` before it; ``select``, the rule that took the tree of the front in
-    the place of the chosen one; ``generations``, ``stop_reason`` and ``seconds``.
+    the answer that is best for all, ``base_cost``; the same of test rows with ``test_`` before it;
+    ``select``, the rule that took the tree of the front in the place of the chosen one;
+    ``generations``, ``stop_reason`` and ``seconds``.
 
     Attributes
     ----------
@@ -233,8 +234,11 @@ class Model:
         return explain(fitted, encode(self.schema, self.table(X)))
 
     def rules(self, written: Callable[[Fitted], str] = export_text) -> str:
-        """Return the trees as indented rules, or as another function writes them."""
-        return numbered([written(member) for member in self.members])
+        """Return the trees as indented rules, or as another function writes them.
+
+        What was chosen stands in the summary.
+        """
+        return numbered([written(replace(one, choice=None)) for one in self.members])
 
     def summary(self) -> str:
         """Return what is predicted, the size of the trees and what is known of their training."""

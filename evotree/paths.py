@@ -8,11 +8,14 @@ import pandas as pd
 
 from evotree.fitted import Fitted
 from evotree.leaf_models import LeafModels
+from evotree.texts import Wording
 from evotree.tree import ObliqueTree, node_depths
 
-_NUMBERS = "value", "weight", "contribution", "centre", "total"
+_NUMBERS = "value", "weight", "contribution", "centre", "total", "unit"
 _COLUMNS: dict[str, Any] = dict.fromkeys(("row", "step", "node"), np.int64)
-_COLUMNS |= {"side": object, "feature": object, **dict.fromkeys(_NUMBERS, np.float64)}
+_COLUMNS |= dict.fromkeys(("side", "split", "feature"), object)
+_COLUMNS |= dict.fromkeys(_NUMBERS, np.float64)
+_SPLIT_TERMS = 4
 
 
 class Explanation(NamedTuple):
@@ -22,14 +25,17 @@ class Explanation(NamedTuple):
     ----------
     terms : pandas.DataFrame
         One line for each term of each node on the path of each row: ``row``; ``step``, 0 at the
-        root; ``node``, as ``apply`` counts; ``side``, ``"left"``, ``"right"`` or ``"leaf"``;
-        ``feature`` and its ``value`` and ``weight``; ``contribution``; ``centre``; ``total``.
+        root; ``node``, as ``apply`` counts; ``side``, ``"yes"`` where the split holds, ``"no"``
+        where it does not, or ``"leaf"``; ``split``, as it is printed with its first terms;
+        ``feature`` and its ``value`` and ``weight``; ``contribution``; ``centre``; ``total``;
+        ``unit``.
 
         A contribution is the weight times what the value is above the mean of the training rows at
         the node. ``total`` is ``centre`` plus all contributions of the step, and ``centre`` what it
         would be for the mean row. At a split it is the signed distance to the hyperplane, above 0
-        on the right, and all three are in units of the spread of the projection over the training
-        rows of the node. At a leaf with a linear model it is what the model says before its bounds,
+        where the split does not hold, and all three are in units of the spread of the projection
+        over the training rows of the node; times ``unit`` they are in those of the printed sum. At
+        a leaf with a linear model it is what the model says before its bounds,
         in the units of the target; of classes the score of the one that is predicted, of two its
         log-odds. Leaves without a model have no lines.
     rows : pandas.DataFrame
@@ -59,6 +65,7 @@ def explain(fitted: Fitted, X: np.ndarray, of: np.ndarray | None = None) -> Expl
     depths = node_depths(tree.subtree_size)
     distances = np.full(len(X), np.inf)
     parts = {name: [np.empty(0, dtype)] for name, dtype in _COLUMNS.items()}
+    words = Wording(fitted, max_terms=_SPLIT_TERMS)
     for k, side, rows, models in _sides(tree, leaves, labels if of is None else of):
         if side != "leaf":
             weights, constant, scale = (
@@ -85,19 +92,25 @@ def explain(fitted: Fitted, X: np.ndarray, of: np.ndarray | None = None) -> Expl
             total = centre + contributions.sum(axis=1)
         # Sums that overflow to both sides: such rows go right, and get the upper bound.
         total[np.isnan(total)] = np.inf
+        split, unit = "", 1.0
         if side != "leaf":
             distances[rows] = np.minimum(distances[rows], np.abs(total))
+            shown = fitted.split(k)
+            split, unit = " ".join(words.split(shown)), scale * shown.terms[0][0]
+            unit /= float(tree.weights[k, shown.terms[0][1]])
         columns: dict[str, Any] = {
             "row": np.repeat(rows, len(features)),
             "step": depths[k],
             "node": k,
             "side": side,
+            "split": split,
             "feature": np.tile(names[features], len(rows)),
             "value": values.ravel(),
             "weight": np.tile(weights, len(rows)),
             "contribution": contributions.ravel(),
             "centre": centre,
             "total": np.repeat(total, len(features)),
+            "unit": unit,
         }
         for name, dtype in _COLUMNS.items():
             parts[name].append(
@@ -132,7 +145,7 @@ def _sides(
     for k in range(len(tree)):
         at = np.flatnonzero(leaves == k)
         if tree.subtree_size[k] > 1:
-            for side, child in (("left", tree.left(k)), ("right", tree.right(k))):
+            for side, child in (("yes", tree.left(k)), ("no", tree.right(k))):
                 end = child + tree.subtree_size[child]
                 yield k, side, np.flatnonzero((leaves >= child) & (leaves < end)), None
         elif tree.models is None or not tree.models.of_classes:

@@ -20,6 +20,8 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from evotree.words import did_you_mean
+
 # A level of a column of categories as it is written; None where it is missing.
 Level: TypeAlias = str | None
 MISSING = "missing"  # how the level of missing cells is shown
@@ -379,7 +381,8 @@ def columns_asked(columns: Any, names: Sequence[str], parameter: str) -> set[int
             chosen.add(list(names).index(column))
         else:
             raise ValueError(
-                f"{parameter} names {column!r}: allowed are positions from 0 to {len(names) - 1}, "
-                f"and names of columns: {', '.join(map(repr, names[:SHOWN_NAMES]))}."
+                f"{parameter} names {column!r}{did_you_mean(column, names)}: allowed are positions "
+                f"from 0 to {len(names) - 1}, and names of columns: "
+                f"{', '.join(map(repr, names[:SHOWN_NAMES]))}."
             )
     return chosen

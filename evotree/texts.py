@@ -19,6 +19,7 @@ from evotree.words import (
     LEAST_WIDTH,
     LINE_WIDTH,
     check_whole,
+    did_you_mean,
     fold,
     hung,
     number,
@@ -337,7 +338,7 @@ class Wording:
         ]
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
-        """Return what leaf `k` predicts in lines: its class and shares, or the terms of its sums."""
+        """Return what leaf `k` predicts in lines: class, shares and costs, or the terms of sums."""
         if self.fitted.classes is None:
             return sum(self.outputs(k), [])
         if self.fitted.scores is not None:
@@ -606,6 +607,9 @@ def _label_text(name: Any) -> str:
 MAX_CHARACTERS = 10_000_000
 # Of a split, with the lines that it is folded to.
 MAX_RULE_CHARACTERS = 1_000_000
+MAX_NAMED_CHARACTERS = (
+    1000  # of a split that cannot be read, in which names are looked for
+)
 MAX_DIGITS = 400  # on each side of a decimal point; the largest double has 309
 
 _NODE = re.compile(r"(?P<indent>(?:\|   )*)\|--- (?P<rule>.*)")
@@ -659,6 +663,17 @@ def splits_of_text(
         weights[k, list(own)] = list(own.values())
     thresholds = np.array([threshold for _, threshold in readings])
     return weights, thresholds, sizes
+
+
+def split_of_text(
+    text: str, feature_names: Sequence[str], parameter: str
+) -> tuple[dict[int, float], float]:
+    """Return weights and threshold of a split that is written as a rule, on one line or more."""
+    if len(text) > MAX_RULE_CHARACTERS:
+        raise ValueError(
+            f"{parameter} has {len(text)} characters: allowed are {MAX_RULE_CHARACTERS}."
+        )
+    return _Names(feature_names, parameter).split(" ".join(text.split()))
 
 
 def _nodes_of_text(text: str, parameter: str) -> list[tuple[int, str]]:
@@ -730,9 +745,9 @@ class _Names:
             )
         if not readings or not any(readings[0][0].values()):
             raise ValueError(
-                f"{self.parameter} has the split {quoted(rule)}: allowed are sums such as 'a + 2 "
-                f"* b <= 3', with numbers of up to {MAX_DIGITS} digits, of the features "
-                f"{', '.join(map(quoted, list(self.plain)[:20]))}."
+                f"{self.parameter} has the split {quoted(rule)}{self._meant(rule)}: allowed are "
+                f"sums such as 'a + 2 * b <= 3', with numbers of up to {MAX_DIGITS} digits, of the "
+                f"features {', '.join(map(quoted, list(self.plain)[:20]))}."
             )
         weights, threshold = readings[0]
         sizes = [abs(weight) for weight in weights.values() if weight]
@@ -744,6 +759,13 @@ class _Names:
                 f"{LARGEST:g}, and weights from {1.0 / LARGEST:g}; use other units."
             )
         return readings[0]
+
+    def _meant(self, rule: str) -> str:
+        """Return which name may be meant by one in a rule that is none."""
+        for part in re.split(r" [+-] | [<>]=? |^- | \* ", rule[:MAX_NAMED_CHARACTERS]):
+            if part not in self.operands and not _BOUND.fullmatch(part):
+                return did_you_mean(part, self.plain)
+        return ""
 
     def _inequalities(self, rule: str) -> list[_Reading]:
         """Return the reading of an inequality, twice if there are several."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from numbers import Integral
 from typing import Any
 
@@ -48,11 +49,16 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join([*names[:most], *(["..."] if len(names) > most else [])])
 
 
-def rows_text(n: float) -> str:
+def rows_text(n: float, noun: str = "row") -> str:
     """Return a number of rows in words."""
-    if n == 1.0:
-        return "1 row"
-    return f"{n:.0f} rows" if n.is_integer() else f"weight {n:.4g}"
+    return counted(int(n), noun) if n.is_integer() else f"weight {n:.4g}"
+
+
+def did_you_mean(name: Any, names: Iterable[Any]) -> str:
+    """Return which of some names is near one that is none of them, in brackets; or nothing."""
+    folded = {str(one).casefold(): str(one) for one in names}
+    near = get_close_matches(str(name).casefold(), folded, 1)
+    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
 def check_whole(name: str, value: Any, least: int) -> None:

@@ -176,11 +176,11 @@ def test_edited_models_predict(name):
     for k in np.flatnonzero(~tree.is_leaf)[-1:].tolist():
         used = np.flatnonzero(tree.weights[k])
         shown = fitted_of(kind.model).split(k).threshold
-        weights = {NAMES[used[0]]: 1.0}
+        split = f"{NAMES[used[0]]} <= {float(tree.thresholds[k] + 0.01)!r}"
         made = [
             editor.prune(k),
             editor.set_threshold(k, shown + 0.01),
-            editor.set_weights(k, weights, threshold=tree.thresholds[k] + 0.01),
+            editor.set_split(k, split),
             *(editor.drop_term(k, int(j)) for j in used[1:]),
             editor.swap(k),
         ]

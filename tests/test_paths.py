@@ -1,5 +1,7 @@
 """Explanations of paths against the tree and the rows themselves."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -38,7 +40,13 @@ def test_contributions_add_up_to_the_distances_and_the_lines(explained):
             spread = 1.0
         else:
             above = weights @ rows[row] - tree.thresholds[node]
-            assert first.side == ("right" if above > 0.0 else "left")
+            assert first.side == ("no" if above > 0.0 else "yes")
+            printed, *_, bound = re.split(" ([<>]=) ", first.split)
+            if " more)" not in printed:  # the text is the sum that distances are of
+                named = zip(model.feature_names_, rows[row].tolist(), strict=True)
+                total = eval(printed, None, dict(named))
+                gap = first.total * first.unit
+                assert gap == pytest.approx(total - float(bound), rel=0.01, abs=0.02)
             spread = above / first.total
             if there is not None and len(there) > 1:
                 np.testing.assert_allclose(spread, (there @ weights).std())

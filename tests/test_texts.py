@@ -265,8 +265,8 @@ def test_terms_are_ordered_by_influence_and_zeros_left_out():
     drawing = export_graphviz(tree, names, ["no", "y&s"], max_terms=1)
     for label in (
         "[0] weight 12.5\\nc\\n(+1 more)\\n>= -0.5",
-        "[1] 1 row\\nno: 1.00",
-        "[2] weight 11.5\\ny&amp;s: >0.99\\nno: <0.01",
+        "[1] 1 row\\nclass: no\\nno: 1.00",
+        "[2] weight 11.5\\nclass: y&amp;s\\ny&amp;s: >0.99\\nno: <0.01",
     ):
         assert f'label="{label}"' in drawing
     tree.spread = np.array([100.0, 9.0, 1.0])
@@ -362,7 +362,7 @@ def test_awkward_names_stay_inside_of_quotation_marks(names):
     _, _, _, _, _, *nodes, end, last = plain.split("\n")
     assert (end, last) == ("}", "") and len(nodes) == 5
     assert all(re.fullmatch(node, line) for line in nodes)
-    leaf = re.search(r'    1 \[label="\[1\]\\n(.*): 1.00", ', drawing)
+    leaf = re.search(r'    1 \[label="\[1\]\\nclass: (.*)\\n\1: 1.00", ', drawing)
     shown = re.sub(r"\\(.)", r"\1", leaf.group(1)).replace("&amp;", "&")
     assert shown == "".join(c if c.isprintable() else " " for c in names[2])
 
@@ -452,7 +452,10 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(weighted):
         n_weighted += len(also)
         line = "; ".join([rows, ", ".join(said), *also])
         assert all(f"[{leaf}] class: {label} ({line})\n" in view for view in views)
-        assert f'"[{leaf}] {rows}\\n' + "\\n".join([*said, *also]) in drawing
+        assert (
+            f'"[{leaf}] {rows}\\nclass: {label}\\n' + "\\n".join([*said, *also])
+            in drawing
+        )
     assert (n_weighted > 0) == (weighted != "none")
 
 

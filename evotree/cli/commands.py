@@ -198,17 +198,22 @@ def export_model(args: argparse.Namespace) -> None:
     """Write a model's tree as rules, drawing or code."""
     if args.to == "onnx" and not args.out:
         raise ValueError("--to onnx writes no text: --out names a file for it")
-    if args.proba and args.to not in ("python", "c", "onnx"):
+    if args.proba and args.to not in ("python", "c", "onnx", "sql"):
         raise ValueError(
-            f"--proba: --to {args.to} writes labels; allowed are python, c and onnx"
+            f"--proba: --to {args.to} writes labels; allowed are python, c, onnx and sql"
         )
+    if args.table and args.to != "sql":
+        raise ValueError(f"--table: --to {args.to} reads none; allowed is sql")
     model = load_model(args.model)
+    given: dict[str, Any] = {}
+    if args.proba and args.to != "onnx":  # which always has them
+        given["probability"] = True
+    if args.table:
+        given |= {"table": args.table, "statement": True}
     if args.to == "rules":
         made: Any = model.rules(export.export_rules)
-    elif args.proba and args.to != "onnx":  # which always has them
-        made = export.FORMS[args.to](model, probability=True)
     else:
-        made = export.FORMS[args.to](model)
+        made = export.FORMS[args.to](model, **given)
     _write(args.out, made.SerializeToString() if args.to == "onnx" else made.encode())
 
 

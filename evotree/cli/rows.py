@@ -12,7 +12,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from itertools import chain
 from typing import Any, NamedTuple, Self
 
@@ -27,7 +26,7 @@ from evotree.schema import NUMBERS, TRUTH, CategoricalColumn, quoted, text_of
 from evotree.tables.columns import numbers_of, numbers_or_codes
 from evotree.tables.frames import are_many_numbers
 from evotree.tables.readers import NA_VALUES, read_table
-from evotree.words import counted, listed
+from evotree.words import counted, did_you_mean, listed
 
 MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
 # More distinct values than this, in most rows a new one, are no categories and no classes.
@@ -203,10 +202,9 @@ def check_names(frame: pd.DataFrame, named: Mapping[str, Collection[str]]) -> No
     columns = [*map(str, frame.columns)]
     for option, names in named.items():
         if absent := [name for name in names if name not in frame]:
-            near = get_close_matches(absent[0].casefold(), columns, 1)
             raise ValueError(
                 f"--{option} {absent[0]!r}: there is no such column"
-                f"{f' (did you mean {near[0]!r}?)' if near else ''}; the columns are "
+                f"{did_you_mean(absent[0], columns)}; the columns are "
                 f"{listed(columns, _SHOWN_COLUMNS)}"
             )
 

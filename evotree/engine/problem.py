@@ -25,10 +25,14 @@ from evotree.engine.scores import Score, fit_score
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import (
+    LOSSES,
+    ExpectedCost,
     ProbabilityScore,
+    QuantileLoss,
     compose,
     loss_of_probabilities,
     models_of_leaves,
+    name_of_objective,
 )
 from evotree.operators.constraints import (
     Constraint,
@@ -123,6 +127,19 @@ class Problem:
     def loss_of_probabilities(self) -> str | None:
         """By which loss of their probabilities candidates are compared; None for other losses."""
         return loss_of_probabilities(self.dataset.objective, self.dataset)
+
+    @property
+    def told_loss(self) -> tuple[str, float]:
+        """The name of the loss that candidates are compared by, and its unit for people."""
+        objective, rows = self.dataset.objective, self.dataset
+        name = self.loss_of_probabilities or name_of_objective(self.config.objective)
+        if isinstance(objective, ExpectedCost) and objective.costs is not None:
+            totals = np.bincount(rows.y, rows.sample_weight, rows.n_classes)
+            return name, objective.cost_matrix(totals)[1]
+        if isinstance(objective, QuantileLoss):
+            return "quantile", float(rows.target_scale)
+        plain = "accuracy" if rows.n_classes else "squared_error"
+        return name if name in LOSSES else plain, 1.0
 
     @cached_property
     def tries_logistic(self) -> bool:

@@ -66,7 +66,7 @@ from evotree.engine.state import (
     settings_of,
     warn_of_a_fresh_start,
 )
-from evotree.front import FrontTree, TreeChoice, menu_of
+from evotree.front import FrontTree, TreeChoice, in_unit, menu_of
 from evotree.log import Progress, log_begin, log_end
 from evotree.operators.constraints import repair
 from evotree.operators.initialization.logistic import LOGISTIC
@@ -419,12 +419,13 @@ class RowSearch(Search):
         result = finish_run(problem, run, rows, start.choice, logistic=start.logistic)
         log_end(result.tree, math.fsum(self.progress.seconds.values()))
         if start.verdict.columns is not None:
+            loss, unit = problem.told_loss
             result.front.choice = result.candidates = TreeChoice(
-                loss=problem.loss_of_probabilities or "loss",
+                loss=loss,
                 n_leaves=result.tree.n_leaves,
                 n_terms=result.tree.n_terms,
                 menu=menu_of(result.front),
-                _columns=start.verdict.columns,
+                _columns=in_unit(start.verdict.columns, unit),
             )
         return replace(result, seconds=self.progress.seconds, failure=failure)
 

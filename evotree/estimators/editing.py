@@ -24,6 +24,7 @@ from evotree.operators.constraints import Held
 from evotree.operators.losses import quality_on
 from evotree.operators.pruning import kept_nodes, prune_tree
 from evotree.schema import LARGEST, columns_asked, is_number
+from evotree.texts import split_of_text
 from evotree.tree import ObliqueTree, node_weights
 
 
@@ -32,9 +33,10 @@ class Editor:
 
     Each method returns a new model, whose ``edit_cost_`` has, on the rows given, accuracy or R²,
     the quality after the penalties for nodes and terms, complexity, and where trees were evolved
-    for costs the mean cost a row, before and after the edit, and how many rows reach another leaf and are predicted otherwise. Nodes are positions in the
-    arrays of ``tree_``, as printed. Leaves, probabilities, explanations and deviations are those
-    that a fit makes of these rows; all nodes need some.
+    for costs the mean cost a row, before and after the edit, and how many rows reach another leaf
+    and are predicted otherwise. Nodes are positions in the arrays of ``tree_``, as printed. Leaves,
+    probabilities, explanations and deviations are those that a fit makes of these rows; all nodes
+    need some.
     """
 
     def __init__(self, model: Any, X: Any, y: Any, beside: Beside) -> None:
@@ -73,34 +75,22 @@ class Editor:
             f"set_threshold({node}, {value!r})", k, self.tree.weights[k], threshold
         )
 
-    def set_weights(
-        self, node: int, weights: Mapping[Any, float], *, threshold: float
-    ) -> Any:
-        """Return a model in which a split is another weighted sum of raw features.
+    def set_split(self, node: int, split: str) -> Any:
+        """Return a model in which a split is another one, written as `export_text` prints it.
 
-        A row goes left where the sum is at most the threshold. `weights` has features by their
-        names in ``feature_names_``, or positions there; the others have a weight of 0.
+        Such as ``"savings - 12 * instalment >= 3000"``, a sum of features that
+        ``feature_names_`` has, or ``"work is self-employed"``. Rows for which it holds go to the
+        first branch.
         """
-        k = self._node("set_weights", node)
+        k = self._node("set_split", node)
+        if not isinstance(split, str):
+            raise ValueError(
+                f"split={split!r}: allowed are texts such as 'a + 2 * b <= 3'."
+            )
+        weights, threshold = split_of_text(split, self.model.feature_names_, "split")
         normal = np.zeros(self.tree.n_features)
-        if not isinstance(weights, Mapping):
-            raise ValueError(
-                f"weights={weights!r}: allowed are mappings of features to numbers."
-            )
-        for feature, weight in weights.items():
-            normal[self._feature("weights", feature)] = _checked_number(
-                f"weights[{feature!r}]", weight
-            )
-        if not normal.any():
-            raise ValueError(
-                f"weights={weights!r}: at least one weight has to differ from 0."
-            )
-        return self._with_split(
-            f"set_weights({node}, {dict(weights)!r}, threshold={threshold!r})",
-            k,
-            normal,
-            _checked_number("threshold", threshold),
-        )
+        normal[list(weights)] = list(weights.values())
+        return self._with_split(f"set_split({node}, {split!r})", k, normal, threshold)
 
     def drop_term(self, node: int, feature: str | int) -> Any:
         """Return a model in which a split lacks a term, for which the mean of its rows stands."""

@@ -643,6 +643,7 @@ for (c = 0; c < {n_classes}; c++) {{
 # of a table.
 
 SQL_NAME = '"'
+_PREDICTION = "prediction"
 
 
 def export_sql(
@@ -650,8 +651,10 @@ def export_sql(
     table: str | None = None,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
+    probability: bool = False,
+    statement: bool = False,
 ) -> str:
-    """Return a tree as an expression over the columns of a table.
+    """Return a tree as an expression over the columns of a table, or as a whole statement.
 
     It goes where SQL takes an expression: ``SELECT CASE ... END AS prediction FROM flowers``. That
     of an estimator reads the columns that it was fitted to and encodes them itself, where missing
@@ -683,12 +686,18 @@ def export_sql(
         of the estimator are encoded, and those of a tree are ``x0``, ``x1``, ...
     class_names : sequence, optional
         As for `export_python`.
+    probability : bool, default=False
+        Whether the probabilities of `predict_proba` are returned, a column for each class by its
+        label; soft sides and scores need ``EXP``.
+    statement : bool, default=False
+        Whether a whole statement is returned, ``SELECT *, ... AS "prediction" FROM "table"``, with
+        the prediction and, if asked for, the probabilities; it needs `table`.
 
     Returns
     -------
     str
-        An expression, on several lines; of several outputs one for each, named by ``AS`` and parted
-        by commas, a list of columns for ``SELECT``.
+        An expression, on several lines; of several outputs, and probabilities, one for each, named
+        by ``AS`` and parted by commas, a list of columns for ``SELECT``.
 
     Examples
     --------
@@ -703,28 +712,145 @@ def export_sql(
         ELSE 'yes'
     END
     """
+    if statement and table is None:
+        raise ValueError("statement=True: table=None; allowed is the name of a table.")
     members = members_of(tree, feature_names, class_names)
+    is_vote = len(members) > 1 or is_forest(tree)
     operands = _sql_operands(members[0].schema, table)
+    columns: dict[str, str] = {}
+    if statement or not probability:
+        columns = _sql_predictions(members, operands, is_vote)
+    if probability:
+        if not members[0].labels:
+            raise ValueError("probability=True: allowed for classes.")
+        names = map(str, members[0].labels)
+        shares = _sql_probabilities(members, operands, is_vote)
+        columns |= dict(zip(names, shares, strict=True))
+    filled = {
+        name: _sql_of_row(members, operands, one) for name, one in columns.items()
+    }
+    if not statement and list(columns) == [_PREDICTION]:
+        return f"{filled[_PREDICTION]}\n"
+    listed = ",\n".join(
+        f"{one} AS {_sql_quoted(name, SQL_NAME)}" for name, one in filled.items()
+    )
+    if not statement:
+        return f"{listed}\n"
+    return f"SELECT *,\n{listed}\nFROM {_sql_quoted(str(table), SQL_NAME)};\n"
+
+
+def _sql_predictions(
+    members: Sequence[Fitted], operands: Sequence[str], is_vote: bool
+) -> dict[str, str]:
+    """Return expressions of what is predicted, of several outputs by their names."""
     fitted = members[0]
     if fitted.targets:
-        columns = (
-            f"{_sql_of_row([one], operands, _sql_cases(one, operands))} "
-            f"AS {_sql_quoted(name, SQL_NAME)}"
-            for one, name in zip(fitted.each, fitted.targets, strict=True)
-        )
-        return ",\n".join(columns) + "\n"
-    if len(members) > 1 or is_forest(tree):
-        expression = _vote_in_sql(members, operands)
+        each = (_sql_cases(one, operands) for one in fitted.each)
+        return dict(zip(fitted.targets, each, strict=True))
+    if is_vote:
+        if fitted.classes is None:
+            return {_PREDICTION: _mean_in_sql(members, operands)}
+        sums, vote = _vote_in_sql(members, operands)
+        return {_PREDICTION: f"({vote}\n{_sql_largest(sums, fitted, 'vote')})"}
+    if fitted.scores is not None:
+        names, scores = _scores_in_sql(fitted, operands)
+        return {_PREDICTION: f"({scores}\n{_sql_largest(names, fitted, 'scores')})"}
+    return {_PREDICTION: _sql_cases(fitted, operands)}
+
+
+def _sql_probabilities(
+    members: Sequence[Fitted], operands: Sequence[str], is_vote: bool
+) -> Iterator[str]:
+    """Yield an expression of the probability of each class."""
+    fitted = members[0]
+    if is_vote:
+        sums, vote = _vote_in_sql(members, operands)
+        for p in sums:
+            yield f"({vote}\nSELECT {p} / {_sql_number(len(members))} FROM vote)"
     elif fitted.scores is not None:
-        # Of two classes one score is 0.
-        cases = [] if fitted.scores.targets else ["0.0e0"]
-        cases += [_sql_cases(one, operands) for one in fitted.scores.each]
-        names = [f"s{c}" for c in range(len(cases))]
-        scores = f"WITH scores ({', '.join(names)}) AS (VALUES (\n" + ",\n".join(cases)
-        expression = f"({scores}\n))\n{_sql_largest(names, fitted, 'scores')})"
+        names, scores = _scores_in_sql(fitted, operands)
+        for one in names:
+            odds = " + ".join(f"EXP({other} - {one})" for other in names)
+            yield f"({scores}\nSELECT 1.0e0 / ({odds}) FROM scores)"
+    elif fitted.sides is not None:
+        names, mixed = _mixed_in_sql(fitted, fitted.sides, operands)
+        for q in names:
+            yield f"({mixed}\nSELECT {q} / ({' + '.join(names)}) FROM raised)"
     else:
-        expression = _sql_cases(fitted, operands)
-    return f"{_sql_of_row(members, operands, expression)}\n"
+        for shares in fitted.tree.values.T.tolist():
+            said = list(map(_sql_number, shares))
+            yield _sql_cases(fitted, operands, said.__getitem__)
+
+
+def _scores_in_sql(fitted: Fitted, operands: Sequence[str]) -> tuple[list[str], str]:
+    """Return the names of the scores of classes, and the table that has them."""
+    assert fitted.scores is not None
+    # Of two classes one score is 0.
+    cases = [] if fitted.scores.targets else ["0.0e0"]
+    cases += [_sql_cases(one, operands) for one in fitted.scores.each]
+    names = [f"s{c}" for c in range(len(cases))]
+    listed = ",\n".join(cases)
+    return names, f"WITH scores ({', '.join(names)}) AS (VALUES (\n{listed}\n))"
+
+
+def _mixed_in_sql(
+    fitted: Fitted, sides: SoftSides, operands: Sequence[str]
+) -> tuple[list[str], str]:
+    """Return the names of the mixed shares of soft sides, and the tables that lead to them.
+
+    The most frequent class of the leaf of a row is raised above the others.
+    """
+    tree, product = fitted.tree, _sql_product(operands)
+    rights = {"r": "1.0e0"}  # there may be no split
+    reached: dict[int, list[str]] = {0: []}
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        pieces = summed(fitted.terms(k), product) or ["0.0e0"]
+        above = f"{' '.join(pieces)} - ({_sql_number(tree.thresholds[k])})"
+        slope, intercept = map(_sql_number, (sides.slopes[k], sides.intercepts[k]))
+        rights[f"r{k}"] = f"1.0e0 / (1.0e0 + EXP(-({slope} * ({above}) + {intercept})))"
+        reached[tree.left(k)] = [*reached[k], f"(1.0e0 - r{k})"]
+        reached[tree.right(k)] = [*reached[k], f"r{k}"]
+    leaves = np.flatnonzero(tree.is_leaf).tolist()
+    sums = [
+        " + ".join(
+            " * ".join([_sql_number(share), *reached[k]])
+            for k, share in zip(leaves, sides.shares[leaves, c], strict=True)
+        )
+        for c in range(len(fitted.labels))
+    ]
+    raised = _sql_cases(fitted, operands, lambda k: str(tree.majority[k]))
+    shares = [f"p{c}" for c in range(len(sums))]
+    found = [f"q{c}" for c in range(len(sums))]
+    tables = [
+        (
+            f"sides ({', '.join(rights)}, c)",
+            f"VALUES ({_listed([*rights.values(), raised])})",
+        ),
+        (
+            f"shares ({', '.join(shares)}, c)",
+            f"SELECT {_listed([*sums, 'c'])} FROM sides",
+        ),
+        (
+            f"raised ({', '.join(found)})",
+            f"SELECT {_listed([_sql_raised(c, shares) for c in range(len(sums))])} FROM shares",
+        ),
+    ]
+    return found, "WITH " + ",\n".join(f"{name} AS ({said})" for name, said in tables)
+
+
+def _listed(expressions: Sequence[str]) -> str:
+    return ",\n    ".join(expressions)
+
+
+def _sql_raised(c: int, shares: Sequence[str]) -> str:
+    """Return the share of a class, where it is the most frequent one no less than others."""
+    led = [f"({one} + {LEAD!r})" for j, one in enumerate(shares) if j != c]
+    candidates = [shares[c], *led]
+    branches = [f"WHEN c <> {c} THEN {shares[c]}"]
+    for at, one in enumerate(candidates[:-1]):
+        most = " AND ".join(f"{one} >= {other}" for other in candidates[at + 1 :])
+        branches.append(f"WHEN {most} THEN {one}")
+    return f"CASE {' '.join(branches)} ELSE {candidates[-1]} END"
 
 
 def _sql_of_row(
@@ -754,14 +880,19 @@ def _sql_number(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def _vote_in_sql(trees: Sequence[Fitted], operands: Sequence[str]) -> str:
-    """Return the mean of trees, or the class of the largest share in the leaves, as a subquery."""
-    if trees[0].classes is None:
-        numbers = ",\n".join(f"({_sql_cases(one, operands)})" for one in trees)
-        return f"""(WITH trees (prediction) AS (VALUES
+def _mean_in_sql(trees: Sequence[Fitted], operands: Sequence[str]) -> str:
+    """Return the mean of the numbers of trees as a subquery."""
+    numbers = ",\n".join(f"({_sql_cases(one, operands)})" for one in trees)
+    return f"""(WITH trees (prediction) AS (VALUES
 {numbers}
 )
 SELECT AVG(prediction) FROM trees)"""
+
+
+def _vote_in_sql(
+    trees: Sequence[Fitted], operands: Sequence[str]
+) -> tuple[list[str], str]:
+    """Return the names of the sums of shares in the leaves of trees, and tables that have them."""
     sums = [f"p{c}" for c in range(len(trees[0].labels))]
     shares = ",\n".join(
         f"    ({at}, {k}, {', '.join(map(_sql_number, one.tree.values[k]))})"
@@ -771,7 +902,9 @@ SELECT AVG(prediction) FROM trees)"""
     leaves = ",\n".join(
         f"({at}, {_sql_cases(one, operands, str)})" for at, one in enumerate(trees)
     )
-    return f"""(WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
+    return (
+        sums,
+        f"""WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
 {shares}
 ),
 trees (tree, leaf) AS (VALUES
@@ -780,8 +913,8 @@ trees (tree, leaf) AS (VALUES
 vote ({", ".join(sums)}) AS (
     SELECT {", ".join(f"SUM({p})" for p in sums)}
     FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf
-)
-{_sql_largest(sums, trees[0], "vote")})"""
+)""",
+    )
 
 
 def _sql_largest(sums: Sequence[str], fitted: Fitted, table: str) -> str:
@@ -841,7 +974,12 @@ def _sql_cases(
 
 def _sql_product(operands: Sequence[str]) -> Callable[[float, int], str]:
     """Return how terms are written; a factor of 1 makes SQLite read a column's texts as numbers."""
-    return lambda weight, j: f"{_sql_number(weight)} * {operands[j]}"
+
+    def product(weight: float, j: int) -> str:
+        is_number = weight == 1.0 and operands[j].startswith("CASE")
+        return operands[j] if is_number else f"{_sql_number(weight)} * {operands[j]}"
+
+    return product
 
 
 def _sql_predicted(fitted: Fitted, k: int, operands: Sequence[str]) -> str:

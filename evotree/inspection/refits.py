@@ -40,8 +40,8 @@ class Stability(NamedTuple):
         targets the correlation; ``columns``, the share of the columns that both use, of those that
         one does; ``root``, the absolute cosine of the normals of their roots in standard units, NaN
         without two splits. Then ``score``, the mean accuracy, R² or concordance on rows that a
-        refit has not seen, of trees evolved for costs the mean cost a row, and ``lower`` and ``upper``, its interval. Risks of times to an event
-        agree by their logarithms.
+        refit has not seen, of trees evolved for costs the mean cost a row, and ``lower`` and
+        ``upper``, its interval. Risks of times to an event agree by their logarithms.
     columns : pandas.Series
         Share of the refits that use each column, the largest first.
     disagreement : ndarray of shape (n_samples,)
@@ -67,9 +67,9 @@ class Stability(NamedTuple):
         if len(used) > _SHOWN:
             used[_SHOWN:] = [f"{len(used) - _SHOWN} more"]
         return (
-            f"{found.name}: {self.measure} {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}], "
-            f"agreement {found.agreement:.3f}, columns {found.columns:.2f}, "
-            f"root {found.root:.2f}\n"
+            f"{found.name}: {self.measure} {found.score:.3f} "
+            f"[{found.lower:.3f}, {found.upper:.3f}], agreement {found.agreement:.3f}, "
+            f"columns {found.columns:.2f}, root {found.root:.2f}\n"
             f"use of columns: {', '.join(used) or 'none'}\n"
             f"rows in dispute: {np.count_nonzero(self.disagreement > self.tolerance)} of "
             f"{len(self.disagreement)}"

@@ -307,9 +307,9 @@ def plot_pareto(
     """Draw the best quality for each complexity, on training rows and on held-out rows.
 
     Quality is what trees were evolved for: the accuracy or R² by default, of costs the mean cost a
-    row. The complexity of a tree is the number of its leaves and terms. A step goes on to the right: no
-    better tree of at most that complexity was met. The band below the best quality on the held-out
-    rows is one standard error wide.
+    row. The complexity of a tree is the number of its leaves and terms. A step goes on to the
+    right: no better tree of at most that complexity was met. The band beside the best quality on
+    the held-out rows is one standard error wide.
 
     Parameters
     ----------

@@ -21,9 +21,11 @@ BAR = 0.7
 LINE_HEIGHT = 0.24  # thickness of a bar, in lines; height of a line, in inches
 WIDTH = 7.0
 GREY = "#888888"
+HEADING_CHARACTERS = 100
 
 
-Bar: TypeAlias = tuple[str, float, float]  # a term, drawn from one sum to the next one
+# A term, drawn from one sum to the next one, and what it adds in words.
+Bar: TypeAlias = tuple[str, float, float, str]
 
 
 def plot_explanation(
@@ -31,13 +33,13 @@ def plot_explanation(
 ) -> Axes:
     """Draw the path of one row, from the root down to its leaf.
 
-    Each split has a bar for each of its terms, one after the other. The first one begins where the
-    mean of the training rows at the node stands, each is as long as the value of the row moves
-    it away from there, and the last one ends where the row stands, at a diamond. All are distances
-    to the hyperplane, the line at 0, in spreads of the projection: red bars move a row to the right
-    side, blue ones to the left. A linear model of the leaf is drawn likewise below, in units of the
-    target: red bars raise the prediction. Of classes it gives the score of the one that is
-    predicted, of two its log-odds: red bars speak for it.
+    Each split has its answer, and by how much the row is beyond its threshold, in the unit of the
+    printed sum. A bar for each of its terms has what the value of the row adds to the sum, beside
+    the mean of the training rows at the node, where the first bar begins; the last one ends where
+    the row stands, at a diamond. Red bars speak for the answer, blue ones against it; the line is
+    the threshold. Of a question of 0 or 1 the answer is all there is. A linear model of the leaf is
+    drawn likewise below, in units of the target: red bars raise the prediction. Of classes it gives
+    the score of the one that is predicted, of two its log-odds: red bars speak for it.
 
     Parameters
     ----------
@@ -107,15 +109,15 @@ def plot_explanation(
         below.xaxis.tick_bottom()
         below.xaxis.set_label_position("bottom")
         below.set_xlabel("what the linear model of the leaf gives", fontsize="small")
-    if len(steps) > 1:
-        ax.set_xlabel(
-            "distance to the hyperplane, in spreads (left < 0 < right)",
-            fontsize="small",
-        )
-    else:
-        ax.set_xticks([])
-    if len(steps) > 1 or below is not ax:
-        for is_above, label in ((False, "lowers it"), (True, "raises it")):
+    ax.set_xticks([])
+    ax.set_title(
+        f"{_said(explanation.rows.iloc[int(row)].prediction)}, because", loc="left"
+    )
+    if any(bars for _, bars in steps):
+        labels = ("speaks for it", "against it")
+        if below is not ax and _is_number(explanation.rows.iloc[int(row)].prediction):
+            labels = ("for it, or raises it", "against it, or lowers it")
+        for is_above, label in zip((True, False), labels, strict=True):
             ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
         ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
         ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
@@ -132,31 +134,51 @@ def _steps(
     steps = []
     for _, part in terms[terms.side != "leaf"].groupby("step"):
         first = part.iloc[0]
-        off = f"{first.side}, {_signed_number(abs(first.total), 2)} from the hyperplane"
-        steps.append((f"[{first.node}]  {off}", _bars(part, max_terms)))
+        # Of a question of 0 or 1 the answer is all there is.
+        is_sum = any(sign in first.split for sign in "<>")
+        by = (
+            f", by {_signed_number(abs(first.total * first.unit), 3)}" if is_sum else ""
+        )
+        split = first.split.replace("<=", "≤").replace(">=", "≥").replace(" - ", " − ")
+        heading = f"[{first.node}]  {first.side}{by}: {split}"
+        if len(heading) > HEADING_CHARACTERS:
+            heading = f"{heading[: HEADING_CHARACTERS - 1]}…"
+        steps.append((heading, _bars(part, max_terms) if is_sum else []))
     model = terms[terms.side == "leaf"]
     predicted = of_row.prediction
-    is_number = isinstance(predicted, float | np.floating)
-    heading = f"[{of_row.leaf}]  predicts {_signed_number(predicted) if is_number else predicted}"
-    if is_number and len(model) and not np.isclose(model.total.iloc[0], predicted):
-        heading += f", its bound; the line gives {_signed_number(model.total.iloc[0])}"
+    heading = f"[{of_row.leaf}]  predicts {_said(predicted)}"
+    if _is_number(predicted) and len(model):
+        line = model.total.iloc[0]
+        if not np.isclose(line, predicted):
+            heading += f", its bound; the line gives {_signed_number(line)}"
     return [*steps, (heading, _bars(model, max_terms) if len(model) else [])]
+
+
+def _is_number(predicted: Any) -> bool:
+    return isinstance(predicted, float | np.floating)
+
+
+def _said(predicted: Any) -> str:
+    """Return what is predicted in words."""
+    return _signed_number(predicted) if _is_number(predicted) else str(predicted)
 
 
 def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
     """Return the bars of a node, the one of all terms that are not shown last."""
-    sums = part.centre.iloc[0] + np.append(0.0, part.contribution.cumsum())
-    bars = [
-        (
-            f"{short_name(term.feature)} = {_signed_number(term.value)}",
-            sums[k],
-            sums[k + 1],
-        )
-        for k, term in enumerate(part[:max_terms].itertuples())
-    ]
+    first = part.iloc[0]
+    # To the right is what speaks for the answer.
+    sign = -1.0 if first.side == "yes" else 1.0
+    added = part.contribution.to_numpy()
     if len(part) > max_terms:
-        bars.append((f"(+{len(part) - max_terms} more)", sums[max_terms], sums[-1]))
-    return bars
+        added = np.append(added[:max_terms], added[max_terms:].sum())
+    sums = sign * (first.centre + np.append(0.0, added.cumsum()))
+    labels = [
+        f"{short_name(term.feature)} = {_signed_number(term.value)}"
+        for term in part[:max_terms].itertuples()
+    ]
+    labels += [f"(+{len(part) - max_terms} more)"] * (len(part) > max_terms)
+    texts = [_signed_number(one, 3, "+") for one in added * first.unit]
+    return list(zip(labels, sums[:-1], sums[1:], texts, strict=True))
 
 
 def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
@@ -164,7 +186,7 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
     end = place + len(bars) - 1
     if with_zero:
         ax.vlines(0.0, place - 0.5, end + 0.5, color=INK, linewidth=1.2, zorder=2)
-    for at, (_, begin, stop) in enumerate(bars, place):
+    for at, (_, begin, stop, text) in enumerate(bars, place):
         ax.barh(
             at,
             stop - begin,
@@ -173,12 +195,23 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
             color=TERM_COLORS[stop - begin > 0.0],
             zorder=3,
         )
+        ax.annotate(
+            text,
+            (max(begin, stop), at),
+            textcoords="offset points",
+            xytext=(6.0, 0.0),
+            va="center",
+            fontsize="x-small",
+            color=INK,
+            zorder=5,
+        )
         if at > place:
             ax.vlines(begin, at - 1, at, color=GREY, linewidth=0.6, zorder=2.5)
     ax.plot(bars[0][1], place, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)
     ax.plot(bars[-1][2], end, "D", color=INK, markersize=5.0, zorder=4)
 
 
-def _signed_number(value: float, digits: int = 4) -> str:
+def _signed_number(value: float, digits: int = 4, plus: str = "") -> str:
     """Write a number in a few digits, with the sign that belongs beside letters."""
-    return number(float(f"{value:.{digits}g}"), None).replace("-", "−")
+    text = number(float(f"{value:.{digits}g}"), None).replace("-", "−")
+    return f"{plus}{text}" if value > 0.0 else text

@@ -31,7 +31,7 @@ from evotree.plotting.style import (
     tint,
 )
 from evotree.tables.frames import read_labels
-from evotree.texts import Wording, note_lines, missing_lines, score_lines
+from evotree.texts import Wording, missing_lines, note_lines, score_lines
 from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
 from evotree.words import check_whole, counted, fold
 

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from evotree._version import __version__
 from evotree.engine.evolution import ORIGIN, to_frame
 from evotree.files import PathLike, write_whole
+from evotree.fitness.base import costs_of_rows, prices_of
 from evotree.fitness.probabilities import brier_losses, ranking_losses
 from evotree.fitted import (
     Fitted,
@@ -54,7 +55,7 @@ from evotree.tables.columns import (
     positions_of,
     reading,
 )
-from evotree.texts import export_rules, numbered
+from evotree.texts import Wording, export_rules, numbered
 from evotree.tree import (
     ObliqueTree,
     mean_of_trees,
@@ -127,9 +128,7 @@ class Subject:
     def trees(self) -> tuple[list[Fitted], int]:
         """The trees to choose from, by rising complexity, and the position of the model's own."""
         own = self.fitted
-        others = [
-            replace(one, costs=None) for one in self.front if one.tree != own.tree
-        ]
+        others = [one for one in self.front if one.tree != own.tree]
         at = sum(one.tree.complexity <= own.tree.complexity for one in others)
         return [*others[:at], own, *others[at:]], at
 
@@ -156,7 +155,7 @@ def _facts(estimator: Any) -> dict[str, str]:
     if (cost := getattr(estimator, "edit_cost_", None)) is not None:
         found[f"last edit, {cost.name}"] = ", ".join(
             f"{name} {cost[f'{name}_before']:.6g} to {cost[name]:.6g}"
-            for name in ("score", "complexity")
+            for name in ("cost", "score", "complexity")
             if name in cost
         )
     return found
@@ -207,6 +206,9 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "negations": [
             fitted.schema.answers.get(j, (None, None))[1] for j in kept.tolist()
         ],
+        "measure": fitted.measure,
+        "costs": fitted.arguments.cost_matrix,
+        "signs": fitted.signs_text,
         "weighted": fitted.is_weighted,
         "risk": fitted.is_risk,
         "spread": _with_few_digits(fitted.spread[kept]),
@@ -321,15 +323,26 @@ def _tree(
     has_range = np.isfinite(training.lowest).all()
     if own and not subject.members and has_range:
         _add_shapes(nodes, replace(fitted, training=training), kept)
+    if fitted.costs is not None:
+        asked = prices_of(fitted)[1]
+        for node, cost, price in zip(nodes, fitted.costs, asked, strict=True):
+            node |= {"cost": _with_few_digits(cost), "asked": float(price)}
+    words = Wording(_with_short_names(fitted), times=" ", is_printed=True)
+    is_on_score = fitted.scores is not None and tree.n_leaves > 1
+    for k in np.flatnonzero(tree.is_leaf).tolist() if is_on_score else ():
+        nodes[k]["points"] = " ".join(words.points(k))
     return {
         "nodes": nodes,
+        "score": list(map(" ".join, words.score())) if is_on_score else [],
         "size": tree.subtree_size.tolist(),
         "soft": fitted.sides is not None,
         "leaves": tree.n_leaves,
         "terms": tree.n_terms,
         "complexity": tree.complexity,
         "depth": tree.depth,
-        "quality": None if member is None else _with_few_digits(member.quality),
+        "quality": None
+        if member is None
+        else _with_few_digits(fitted.told(member.quality)),
         "origin": None if member is None else str(member.origin),
         "importances": _most_important(importances(tree), fitted.schema, kept),
         "measures": None
@@ -638,8 +651,13 @@ def measures(fitted: Fitted, rows: np.ndarray, y: np.ndarray | Times) -> dict[st
             found = confusion_matrix(y, labels, labels=range(n_classes))
             measured["confusion"] = found.tolist()
     lost = node_weights(leaves, losses, tree.subtree_size)
+    figures = _compared(y, [(values, labels), (of_one_leaf, of_label)])
+    if fitted.is_of_costs:
+        base = np.array(fitted.arguments.cost_matrix)[y, fitted.winners[0]].mean()
+        paid = costs_of_rows(fitted, rows, y).mean()
+        figures.insert(0, [fitted.measure, float(paid), float(base)])
     return measured | {
-        "figures": _compared(y, [(values, labels), (of_one_leaf, of_label)]),
+        "figures": figures,
         "lost": [float(f"{loss:.6g}") for loss in lost],
     }
 

@@ -19,6 +19,7 @@ from evotree.simulators.scores import (
     DEFAULT,
     ScoredProblem,
     ScoredResult,
+    WatchedTree,
     search_scores,
     trees_of_init,
 )
@@ -143,6 +144,9 @@ def actor(
     scope: dict[str, Any] = {}
     exec(export_python(tree), scope)
     predict = scope["predict"]
+    if isinstance(tree, WatchedTree):  # which has to be asked itself
+        ask = tree.predict_value if actions is None else tree.predict_label
+        predict = lambda point: ask(np.array([point])).item()  # noqa: E731
     if actions is None:
         return lambda point: np.array([predict(point)], dtype=np.float32)
     return lambda point: actions[predict(point)]

@@ -42,7 +42,7 @@ from evotree.rng import make_streams
 from evotree.schema import LARGEST, is_number, quoted
 from evotree.simulators.actions import as_actions
 from evotree.simulators.breeding import Breeder
-from evotree.tree import FitnessMax, Individual, ObliqueTree
+from evotree.tree import FitnessMax, Individual, ObliqueTree, node_weights
 from evotree.words import check_whole
 
 DEFAULT = Evolution(
@@ -58,7 +58,8 @@ _RESCORED_SHARE = 0.5
 # So many trees of the last population are scored on so many times the episodes of a generation.
 _FINALISTS = 16
 _FINAL_EPISODES_FACTOR = 10
-_EPISODES, _LAST = 2**61, 2**62 + 2  # numbers of generations that no run reaches
+# Numbers of generations that no run reaches.
+_EPISODES, _LAST, _WATCHED = 2**61, 2**62 + 2, 2**62 + 3
 # Seconds of scoring between two looks at the clock, where time is limited.
 _CHECK_SECONDS = 0.1
 # Parameters that need labels or columns, or several scores of a tree.
@@ -120,7 +121,8 @@ class ScoredResult:
     Attributes
     ----------
     tree : FrontTree
-        The fittest tree in new episodes.
+        The fittest tree in new episodes. Its rows are the states that it was asked about in some
+        more: leaves that none of them reaches are printed so.
     front : FittedFront
         The undominated ones; their ``quality`` is their mean score in these episodes.
     run : Run
@@ -406,6 +408,20 @@ class Scorer:
         ]
 
 
+class WatchedTree(ObliqueTree):
+    """A tree that keeps which leaves it is asked for."""
+
+    def __init__(self, tree: ObliqueTree) -> None:
+        self.__setstate__(ObliqueTree.__getstate__(tree))
+        self.reached = np.zeros(len(tree))
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return the leaf that each row reaches, and count it."""
+        leaves = super().apply(X)
+        self.reached += np.bincount(leaves, minlength=len(self))
+        return leaves
+
+
 # ---- the search ----------------------------------------------------------------------------------
 
 
@@ -463,14 +479,33 @@ class ScoreSearch(Search):
             raise CallbackError(run) from failure
         scorer = self.scorer(start.choice.seed, self.problem.ends.trees, self.executor)
         members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
-        front = FittedFront(undominated(members), members[0].values.shape[1] == 1)
-        log_end(members[0], run.seconds)
+        best = self._with_states(members[0], scorer)
+        members = [best, *members[1:]]
+        front = FittedFront(undominated(members), best.values.shape[1] == 1)
+        log_end(best, run.seconds)
         return ScoredResult(
-            members[0],
-            front.choosing(members[0]),
+            best,
+            front.choosing(best),
             run,
             sum(run.logbook.select("nevals")) + scorer.n_scores,
         )
+
+    def _with_states(self, tree: FrontTree, scorer: Scorer) -> FrontTree:
+        """Return a tree with the states that it is asked about in further episodes as its rows.
+
+        They are not known where it acts as exported code, or the time is up.
+        """
+        watched = WatchedTree(tree)
+        for stream in make_streams(scorer.seed, _WATCHED, self.scored.n_episodes):
+            if time.perf_counter() < self.problem.ends.all:
+                self.scored.score(watched, int(stream[0] >> np.uint64(33)))
+                scorer.n_scores += 1
+        leaves = np.arange(len(tree))
+        n_states = node_weights(leaves, watched.reached, tree.subtree_size)
+        counted = tree.replaced(
+            weighted_n_node_samples=n_states if n_states.any() else None
+        )
+        return FrontTree.of(counted, tree.quality, tree.origin)
 
 
 def trees_of_init(evolution: Evolution) -> list[Any]:

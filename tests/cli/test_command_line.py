@@ -525,8 +525,11 @@ def test_errors_cost_what_a_table_says(run, iris, iris_csv):
     predicted = load_model("m.json").predict(iris)
     pairs = zip(iris["species"], predicted, strict=True)
     mean = np.mean([costs.at[pair] for pair in pairs])
+    base = min(costs.loc[iris["species"], label].mean() for label in costs)
     for said in (out, run("predict", "m.json", "iris.csv")[2]):
-        assert f", mean cost {mean:.4g} on 150 rows" in said
+        told = f"{mean:.4g}, by the best constant answer {base:.4g}, accuracy "
+        assert f"mean cost a row {told}" in said
+    assert out.count("held-out cost a row") == 1  # what was chosen is said once
     assert_error(
         run(*fit, "--objective", "f1"),
         "--cost-matrix is not allowed with --objective",

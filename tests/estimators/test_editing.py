@@ -141,7 +141,9 @@ def test_an_edit_and_its_undo_give_the_same_arrays(name, data):
         "threshold": lambda editor: editor.set_threshold(
             k, printed + part * abs(printed)
         ),
-        "weights": lambda editor: editor.set_weights(k, {0: 1.0}, threshold=middle),
+        "split": lambda editor: editor.set_split(
+            k, f"{model.feature_names_[0]} <= {middle!r}"
+        ),
         "term": lambda editor: editor.drop_term(k, min(weights)),
         "relabel": lambda editor: editor.relabel(leaf, value),
     }
@@ -153,7 +155,9 @@ def test_an_edit_and_its_undo_give_the_same_arrays(name, data):
         assume(False)
     # Leaves with an order that are alike are joined.
     assume(len(edited.tree_) == len(tree))
-    back = undo.get(kind, lambda editor: editor.set_weights(k, weights, threshold=at))
+    terms = [f"{w!r} * {model.feature_names_[j]}" for j, w in weights.items()]
+    before_edit = f"{' + '.join(terms).replace('+ -', '- ')} <= {at!r}"
+    back = undo.get(kind, lambda editor: editor.set_split(k, before_edit))
     assert_same(model, back(edited.edit(X, *known)), X)
     np.testing.assert_array_equal(before, outputs(model, X))
     assert model.edit_cost_ is None and model.tree_ is tree
@@ -273,9 +277,7 @@ def test_refit_is_never_below_its_start(name, noise):
 
 def test_refit_holds_what_it_is_told_to():
     model, (X, *known) = model_of("weights")
-    edited = model.edit(X, *known).set_weights(
-        0, {"age": 1.0, "size": 2.0}, threshold=60.0
-    )
+    edited = model.edit(X, *known).set_split(0, "age + 2 * size <= 60")
     found = edited.refit(X, *known, hold=[0]).refit(X, *known)
     assert str(found.get_params()) == str(edited.get_params())
     assert (found.tree_.weights[0] == edited.tree_.weights[0]).all()
@@ -294,22 +296,18 @@ WRONG = {
     r"value=nan: allowed are numbers": lambda e: e.set_threshold(0, np.nan),
     r"value='3': allowed are numbers": lambda e: e.set_threshold(0, "3"),
     r"no row reaches the nodes \[.*both sides": lambda e: e.set_threshold(0, 1e9),
-    r"weights names 'weight': allowed": lambda e: e.set_weights(
-        0, {"weight": 1}, threshold=1
+    r"the split 'Age <= 1' \(did you mean 'age'\?\): allowed": lambda e: e.set_split(
+        0, "Age <= 1"
     ),
-    r"weights\['age'\]=1e\+300: .* up to 1e\+100": lambda e: e.set_weights(
-        0, {"age": 1e300}, threshold=1.0
+    r"1e300 \* age <= 1': allowed are numbers up to 1e\+100": lambda e: e.set_split(
+        0, "1e300 * age <= 1"
     ),
-    r"weights=3.0: allowed are mappings": lambda e: e.set_weights(
-        0, 3.0, threshold=1.0
+    r"split=3.0: allowed are texts": lambda e: e.set_split(0, 3.0),
+    r"the split '0 \* age <= 1': allowed are sums": lambda e: e.set_split(
+        0, "0 * age <= 1"
     ),
-    r"weights=\{'age': 0\}: at least one": lambda e: e.set_weights(
-        0, {"age": 0}, threshold=1.0
-    ),
+    r"feature names 'aeg' \(did you mean 'age'\?\)": lambda e: e.drop_term(0, "aeg"),
     r"feature names 'nothing'": lambda e: e.drop_term(0, "nothing"),
-    r"threshold=None: allowed are numbers": lambda e: e.set_weights(
-        0, {"age": 1}, threshold=None
-    ),
     r"y has classes_=\['no'\]: .*\['no', 'yes'\]": lambda e: e.model.edit(
         mixed()[0], ["no"] * 200, WEIGHTS
     ),
@@ -333,7 +331,7 @@ def test_edits_that_break_what_was_asked_for_are_refused():
         np.sort((bound.encode(X) @ bound.tree_.weights[k])[bound.apply(X) > k])[2]
     )
     with pytest.raises(ValueError, match="max_split_terms allows 1"):
-        bound.edit(X, y).set_weights(0, {"age": 1, "size": 2}, threshold=56.0)
+        bound.edit(X, y).set_split(0, "age + 2 * size <= 56")
     with pytest.raises(ValueError, match="min_samples_leaf"):
         bound.edit(X, y).set_threshold(k, third / shown(bound, k)[1])
     ordered, rows = model_of("signs")

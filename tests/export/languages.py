@@ -73,14 +73,24 @@ def sql(case):
     names = [column.name for column in case.estimator.columns_]
     answers = query(case.estimator, case.rows, names)
     predicted = [row[0] if len(row) == 1 else list(row) for row in answers]
-    return Answer(by_position(case, predicted))
+    shares = None
+    if case.has_probabilities:
+        shares = query(case.estimator, case.rows, names, probability=True)
+    return Answer(by_position(case, predicted), shares)
+
+
+def exponential(number):
+    """Return an exponential as databases do, infinity where it overflows."""
+    return math.exp(number) if number < 709.0 else math.inf
 
 
 def query(tree, rows, names, **options):
     """Return what the expression of a tree says of the rows of a table, by SQLite."""
     quoted = ['"' + name.replace('"', '""') + '"' for name in names]
     with closing(sqlite3.connect(":memory:")) as base:
-        base.create_function("LN", 1, math.log)  # which not every SQLite has
+        # Which not every SQLite has.
+        base.create_function("LN", 1, math.log)
+        base.create_function("EXP", 1, exponential)
         base.execute(
             f"CREATE TABLE data ({', '.join(f'{name} REAL' for name in quoted)})"
         )

@@ -49,9 +49,7 @@ def test_every_language_predicts_as_the_trees_do(language, kind):
         is_vote = len(case.trees) > 1 or kind == BENDS
         digits = 0.0 if is_exact else 1e-12 if is_vote else 1e-14
         assert_predicts(case, answer, digits, 1e-5 if kind == BENDS else 1e-12)
-        assert (answer.probabilities is not None) >= (
-            language != "sql" and case.has_probabilities
-        )
+        assert (answer.probabilities is not None) >= case.has_probabilities
     last = some[-1]
     assert last.classes is None or len(set(last.predict().tolist())) > 1
 

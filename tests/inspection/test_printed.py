@@ -18,7 +18,7 @@ MODEL = brief().fit(X, Y)
 RESULTS = {
     "Stability": (
         lambda: stability(MODEL, X, Y, n=2, random_state=0),
-        "2 refits: score",
+        "2 refits: accuracy",
     ),
     "Counterfactual": (lambda: counterfactuals(MODEL, X.iloc[0])[0], " -> "),
     "ShapValues": (

@@ -45,10 +45,12 @@ def test_bars_lead_from_the_mean_row_to_the_row(explained):
         for side, drawn in (("split", bars_of(ax)), ("leaf", below and bars_of(below))):
             part = terms[(terms.side == "leaf") == (side == "leaf")]
             assert len(part) == len(drawn or [])
+            # To the right is what speaks for the answer.
+            sign = np.where(part.side == "yes", -1.0, 1.0)
             before = part.groupby("step").contribution.cumsum() - part.contribution
-            begin = part.centre + before
+            begin, leads = sign * (part.centre + before), sign * part.contribution
             for at, (x, width, _, color) in enumerate(drawn or []):
-                lead = part.contribution.iloc[at]
+                lead = leads.iloc[at]
                 np.testing.assert_allclose(
                     [x, width], [begin.iloc[at], lead], atol=1e-9
                 )

@@ -72,8 +72,8 @@ def test_leaves_and_missing_cells_are_as_in_the_text():
     model = ObliqueTreeClassifier("axis", max_depth=3, class_weight={"sick": 9.0})
     text, said = export_text(model.fit(X, y)), texts_of(model)
     assert re.search(r"\n(missing: .*)\n", text)[1] in said
-    leaves = re.findall(r"\[(\d+)\] class: \w+ \((.*?); (.*)\)", text)
+    leaves = re.findall(r"\[(\d+)\] (class: \w+) \((.*?); (.*)\)", text)
     assert len(leaves) == model.get_n_leaves() > 2
-    for leaf, n_rows, shares in leaves:
-        lines = re.sub("[,;] ", "\n", shares)
+    for leaf, label, n_rows, shares in leaves:
+        lines = re.sub("[,;] ", "\n", f"{label}; {shares}")
         assert said[said.index(f"[{leaf}] {n_rows}") + 1] == lines

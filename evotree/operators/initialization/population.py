@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
@@ -63,6 +62,7 @@ from evotree.rng import as_generator
 from evotree.schema import quoted
 from evotree.texts import splits_of_text
 from evotree.tree import Individual, ObliqueTree
+from evotree.words import did_you_mean
 
 TAO_DEPTH = 12  # to which a tree is grown
 _KEPT_LEAVES_SHARE = 0.75  # when a tree is cut
@@ -392,13 +392,11 @@ def seeding_shares(
         seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
     for name, share in seeding.items():
         if name not in SEEDS and not is_seeder(name):
-            near = get_close_matches(str(name).lower(), map(str, SEEDS), 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
-                f"init names {quoted(name)}: allowed are "
+                f"init names {quoted(name)}{did_you_mean(name, SEEDS)}: allowed are "
                 f"{', '.join(map(repr, sorted(SEEDS)))}, presets "
                 f"({', '.join(sorted(GREEDY_PRESETS))}), splitters such as OC1(), and greedy "
-                f"estimators that are not fitted.{hint}"
+                "estimators that are not fitted."
             )
         if not isinstance(share, float | int | np.number) or not 0.0 <= share <= 1.0:
             raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")

@@ -191,7 +191,7 @@ const Model = (data) => {
 
   // What a tree does with encoded rows: their predictions and leaves, as those are counted in the tree
   // as fitted; how many pass each node, and what they
-  // lose there; accuracy or R², null where there are no targets.
+  // lose there; mean cost a row, accuracy or R², null where there are no targets.
   const measure = (tree, rows, y) => {
     const [reached, lost] = [tree.nodes.map(() => 0), tree.nodes.map(() => 0)];
     const predicted = rows.map((x) => predict(tree, x));
@@ -202,7 +202,10 @@ const Model = (data) => {
     });
     const mean = (y || []).reduce((total, one) => total + one / rows.length, 0);
     const whole = isClassifier ? rows.length : (y || []).reduce((total, one) => total + (one - mean) ** 2, 0);
-    return { predicted, leaves, reached, lost, score: y === null || whole === 0 ? null : 1 - lost[0] / whole };
+    // What a row costs by its error, and by what is asked on its way.
+    const paid = (x, i) => data.costs[y[i]][predicted[i]] + tree.nodes[apply(tree, x)].asked;
+    const score = y === null || whole === 0 ? null : data.costs ? rows.reduce((total, x, i) => total + paid(x, i) / rows.length, 0) : 1 - lost[0] / whole;
+    return { predicted, leaves, reached, lost, score };
   };
 
   // The nodes that rows reach no more after a threshold has moved, as `edit` refuses them.
@@ -213,8 +216,8 @@ const Model = (data) => {
     const end = threshold === undefined ? k + tree.size[k] : k + 1;
     const isKept = (_, j) => j <= k || j >= end;
     const nodes = tree.nodes.filter(isKept).map((node) => ({ ...node }));
-    const { n, v, l, r, of } = nodes[k];
-    nodes[k] = threshold === undefined ? { n, v, l, r, of } : { ...nodes[k], t: threshold };
+    const { n, v, l, r, of, cost, asked } = nodes[k];
+    nodes[k] = threshold === undefined ? { n, v, l, r, of, cost, asked } : { ...nodes[k], t: threshold };
     const nCut = tree.nodes.length - nodes.length;
     const size = tree.size.map((one, j) => (j <= k && j + one >= end ? one - nCut : one)).filter(isKept);
     const leaves = (nodes.length + 1) / 2;

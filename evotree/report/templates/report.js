@@ -85,8 +85,9 @@
     return `${sumText(terms, node.f, most)} ${relation}\u00a0${printed(threshold)}`;
   };
   const leafText = (node) => {
+    if (node.points !== undefined) return node.points;
     if (node.z !== undefined) return classes.length > 2 ? "the class of the largest score" : `${classes[1]} where its log-odds are above 0`;
-    if (isClassifier) return classes[node.l];
+    if (isClassifier) return `${classes[node.l]}${node.cost === undefined ? "" : ` (costs ${number(node.cost, 2)} a row)`}`;
     if (node.b === undefined) return number(node.v[0], 7);
     return `a line of ${count(node.f.length, "term")}`;
   };
@@ -215,7 +216,8 @@
     }
   };
   // The parts of a leaf's model of classes, with their names.
-  const scoresOf = (node) => (classes.length === 2 ? [[`Log-odds of ${classes[1]}:`, node.z[1]]] : node.z.map((part, c) => [`Score of ${classes[c]}:`, part]));
+  // Of a tree on one score they stand below the tree, once.
+  const scoresOf = (node) => (node.z === undefined || node.points !== undefined ? [] : classes.length === 2 ? [[`Log-odds of ${classes[1]}:`, node.z[1]]] : node.z.map((part, c) => [`Score of ${classes[c]}:`, part]));
   // The lines of a card, those to be strong first.
   const cardLines = (node, width, most) => {
     if (!node.isLeaf) return { lines: foldTerms((n) => conditionText(node, n), node.f.length, width, most, false), nStrong: 0 };
@@ -458,10 +460,11 @@
     return data.columns.filter((column, j) => d3.range(column.first, (data.columns[j + 1] ?? { first: data.features.length }).first).some((at) => used.has(at)));
   };
 
-  // What stands for missing cells of the columns that the tree uses and that had some.
+  // The score that the tree stands on, and what stands for missing cells of the columns that it uses.
   const drawMissing = () => {
     const fills = usedColumns().filter((column) => column.indicator || (column.missing ?? null) !== null)
       .map((column) => `${column.name} = ${column.options === undefined ? printed(column.fill, 6) : column.options[column.missing]}`);
+    byId("score").replaceChildren(...tree().score.map((line) => make("p", { class: "inequality", text: line })));
     byId("missing").textContent = fills.length ? `missing: ${fills.join(", ")}` : "";
   };
 
@@ -513,7 +516,7 @@
     if (node.isLeaf) {
       parts.push(make("p", { class: "outcome" }, "Predicts ", make("strong", { text: node.b === undefined ? leafText(node) : "a line" })));
       if (node.b !== undefined) parts.push(lineText(node), termsTable(node, node.w, "coefficient"));
-      (node.z === undefined ? [] : scoresOf(node)).forEach(([name, part]) => {
+      scoresOf(node).forEach(([name, part]) => {
         parts.push(make("h3", { text: name }), lineText(part), termsTable(part, part.w, "coefficient"));
       });
     } else {
@@ -545,7 +548,7 @@
   const treeText = (one) => {
     const known = [
       `complexity ${one.complexity}: ${leavesText(one.leaves)}, ${count(one.terms, "term")}, depth ${one.depth}`,
-      one.quality === null ? null : `quality in the search ${number(one.quality)}`,
+      one.quality === null ? null : `${data.measure} in the search ${number(one.quality)}`,
       figureOf(one) === null ? null : `${figureOf(one)[0]} on the rows given ${number(figureOf(one)[1])}`,
       one === model.own ? "the model's own tree" : null,
     ];
@@ -695,14 +698,14 @@
   const drawFront = () => {
     if (data.trees.length < 2) return;
     const curves = [];
-    if (data.trees.some((one) => one.quality !== null)) curves.push(["in the search", (one) => one.quality]);
+    if (data.trees.some((one) => one.quality !== null)) curves.push([`${data.measure} in the search`, (one) => one.quality]);
     if (figureOf(data.trees[0]) !== null) curves.push([`${figureOf(data.trees[0])[0]} on the rows given`, (one) => figureOf(one)[1]]);
     if (!curves.length) return;
     const values = curves.flatMap(([, get]) => data.trees.map(get)).filter((value) => value !== null);
     const { figure, root, scaleX, scaleY } = chart("Quality and complexity", `Quality of ${data.trees.length} trees against their complexity`, {
       x: { scale: linear(spanOf(data.trees.map((one) => one.complexity))), format: "d" },
-      y: { scale: linear(spanOf([Math.max(d3.min(values), d3.max(values) - 1), d3.max(values)])) },
-      xLabel: "complexity (leaves and terms)", yLabel: isClassifier || data.risk ? "quality" : "R²", height: 160,
+      y: { scale: linear(spanOf([data.costs ? d3.min(values) : Math.max(d3.min(values), d3.max(values) - 1), d3.max(values)])) },
+      xLabel: "complexity (leaves and terms)", yLabel: data.measure, height: 160,
     });
     curves.forEach(([, get], c) => {
       const points = data.trees.map((one, at) => ({ at, x: scaleX(one.complexity), y: get(one) })).filter((one) => one.y !== null && one.y >= scaleY.domain()[0]);
@@ -779,7 +782,7 @@
     byId("measures-section").hidden = false;
     const figures = make("figure", {}, make("figcaption", { text: `Figures of the tree shown, ${count(tree().isEdited ? X.length : data.rows.total, "row")}` }),
       table(["figure", "tree", "baseline"], found.figures.map(([name, ours, base]) => [name, number(ours), number(base)])),
-      make("p", { class: "hint", text: data.risk ? "The baseline gives all rows the same risk." : isClassifier ? `The baseline always says the class, and the shares, of the root.${classes.length > 2 ? " The AUC is that of each class against the others, weighted by its rows." : ""}` : "The baseline always predicts the mean of the root." }));
+      make("p", { class: "hint", text: data.risk ? "The baseline gives all rows the same risk." : isClassifier ? `The baseline always says ${data.costs ? `${classes[data.trees[state.tree].nodes[0].l]}, the cheapest class,` : "the class,"} and the shares, of the root.${classes.length > 2 ? " The AUC is that of each class against the others, weighted by its rows." : ""}` : "The baseline always predicts the mean of the root." }));
     const charts = [figures];
     if (found.confusion !== undefined) charts.push(drawConfusion(found.confusion));
     if (found.calibration !== undefined) charts.push(drawCalibration(found.calibration));
@@ -1006,7 +1009,7 @@
   // ---- edits -----------------------------------------------------------------------------------------
 
   const X = canEdit ? data.rows.numbers.map((_, i) => model.encode(cellsOf(i))) : [];
-  const scoreName = isClassifier ? "accuracy" : data.risk ? "concordance" : "R²";
+  const scoreName = data.costs ? data.measure : isClassifier ? "accuracy" : data.risk ? "concordance" : "R²";
   const seenAt = (step) => (step.seen ??= model.measure(step.tree, X, data.rows.y));
   const nChanged = (from, to, what = "predicted") => d3.sum(seenAt(to)[what], (one, i) => Number(one !== seenAt(from)[what][i]));
 
@@ -1096,7 +1099,7 @@
       const { terms, relation } = model.inequality(node);
       byId("bench-label").textContent = `Threshold: ${cut(sumText(terms, node.f, 3), 120)} ${relation}`;
       ["number", "range"].forEach((name) => Object.assign(byId(`bench-${name}`), field));
-      byId("bench-span").textContent = n ? `The left side lies between ${number(sums[0])} and ${number(sums[1])} for the ${count(n, "row")} of the page here.` : "No row of the page passes this split.";
+      byId("bench-span").textContent = n ? `The sum lies between ${number(sums[0])} and ${number(sums[1])} for the ${count(n, "row")} of the page here.` : "No row of the page passes this split.";
     }
     const done = steps.slice(0, at + 1).map((step, i) => [i ? `${i}. ${step.what}` : "as fitted", number(seenAt(step).score), String(step.tree.complexity), ...["leaves", "predicted"].map((what) => String(nChanged(steps[0], step, what)))]);
     byId("bench-table").replaceChildren(...table(["edit", scoreName, "complexity", "rows that change leaf", "rows predicted otherwise"], done).childNodes);
@@ -1151,6 +1154,7 @@
     const who = forest === null ? `${shown} predicts ${what}` : `${count(data.trees.length, "tree")} predict ${what}`;
     const size = `${leavesText(one.leaves)}, ${count(one.terms, "term")}${forest === null ? "" : `, ${count(one.nodes, "node")} together`}`;
     byId("summary").textContent = `${who}: ${size}, ${forest === null ? count(usedColumns().length, "column") : `over ${count(data.columns.length, "column")}`}.`;
+    if (data.signs !== null) byId("summary").append(` ${data.signs[0].toUpperCase()}${data.signs.slice(1)}.`);
     if ("out of bag" in data.facts) byId("summary").append(` Out of bag: ${data.facts["out of bag"]}.`);
   };
 
