@@ -23,14 +23,16 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from evotree.cli import say
 from evotree.model_file import Model
 from evotree.schema import NUMBERS, TRUTH, CategoricalColumn, quoted, text_of
-from evotree.tables.columns import numbers_of, numbers_or_codes
+from evotree.tables.columns import (
+    MANY_CATEGORIES,
+    is_text,
+    numbers_of,
+    numbers_or_codes,
+)
 from evotree.tables.frames import are_many_numbers
 from evotree.tables.readers import NA_VALUES, read_table
 from evotree.words import counted, did_you_mean, listed
 
-MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
-# More distinct values than this, in most rows a new one, are no categories and no classes.
-MANY_CATEGORIES = 50
 # Words that stand for a missing number, however many cells they are in; of other words a column of
 # numbers has few.
 GAPS = {
@@ -299,7 +301,7 @@ def check_features(X: pd.DataFrame) -> None:
     for name in X.columns[[not is_numeric_dtype(dtype) for dtype in X.dtypes]]:
         column = X[name].dropna()
         numbers = numbers_of(column)
-        if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:
+        if not is_text(column):
             bad = column[~np.isfinite(numbers)]
             if len(bad):
                 raise ValueError(

@@ -114,8 +114,9 @@ _RUN = """max_generations : int, at least 0, default=50
         Above 0 shows a progress bar, 0 none; ``"auto"`` shows one after two seconds on a terminal
         or in a notebook.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Which columns are categories: a mask, positions or names; ``"from_dtype"`` for those whose
-        dtype is `category` in pandas, `Categorical` or `Enum` in polars; None for none. Each level
+        Which columns are categories: a mask, positions or names; ``"from_dtype"`` for those of text
+        in tables, and those whose dtype is `category` in pandas, `Categorical` or `Enum` in polars;
+        None for none. Each level
         makes a feature of 0 and 1, two levels make one; at `predict` levels that are not known are
         0 throughout."""
 

@@ -9,6 +9,7 @@ Rows of one patient, machine or day are alike. Where some of them are held out a
 tree that only knows its groups seems to be good.
 """
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -47,6 +48,7 @@ from evotree.fitted import Fitted
 from evotree.operators.constraints import with_split_features
 from evotree.schema import (
     LARGEST,
+    SHOWN_NAMES,
     TRUTH,
     CategoricalColumn,
     Column,
@@ -54,21 +56,29 @@ from evotree.schema import (
     columns_asked,
     quoted,
 )
-from evotree.tables.columns import encode_in_order, fit_columns, numbers_of
+from evotree.tables.columns import (
+    encode_in_order,
+    fit_columns,
+    has_many_levels,
+    is_text,
+    numbers_of,
+)
 from evotree.tables.frames import (
     as_table,
     by_label,
     by_row,
     is_frame,
+    level_of_user,
     read_labels,
     refuse_collections,
     refuse_complex,
     refuse_dates,
     unmasked,
 )
+from evotree.words import listed
 
 FROM_DTYPE = "from_dtype"
-"""The word for: columns of a dtype of categories are categories."""
+"""The word for: columns of a dtype of categories, and of text, are categories."""
 
 CLASS_WEIGHT = (dict, StrOptions({"balanced"}), None)
 """Constraints of weights of classes."""
@@ -256,6 +266,8 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         """Learn how columns become features."""
         is_categorical = categorical_mask(table, self.categorical_features)
         refuse_text(table, is_categorical)
+        if isinstance(self.categorical_features, str):
+            _warn_of_many_levels(table)
         # Rows without any weight are refused where data sets are made.
         return fit_columns(table, is_categorical, weight if weight.any() else None)
 
@@ -316,7 +328,8 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
             [
                 isinstance(dtype, pd.CategoricalDtype)
                 or str(dtype).startswith("dictionary<")  # Arrow's categories
-                for dtype in table.dtypes
+                or is_text(table.iloc[:, j])
+                for j, dtype in enumerate(table.dtypes)
             ]
         )
     if isinstance(given, pd.Series) and is_bool_dtype(given.dtype):
@@ -326,6 +339,21 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
         return chosen
     asked = columns_asked(chosen.tolist(), list(table.columns), "categorical_features")
     return np.isin(np.arange(n_features), list(asked))
+
+
+def _warn_of_many_levels(table: pd.DataFrame) -> None:
+    """Warn of columns of text whose levels say little of further rows."""
+    many = [
+        f"{name!r} ({table.iloc[:, j].nunique()})"
+        for j, name in enumerate(table.columns)
+        if is_text(table.iloc[:, j]) and has_many_levels(table.iloc[:, j])
+    ]
+    if many:
+        warnings.warn(
+            "X has columns of text with so many levels that they may only tell rows apart: "
+            f"{listed(many, SHOWN_NAMES)}; leave out what is no category.",
+            stacklevel=level_of_user(),
+        )
 
 
 def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
@@ -347,7 +375,8 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
             )
         raise ValueError(
             f"{held}: allowed are numbers. A column of categories has the dtype 'category', or "
-            "categorical_features has its name or, for rows without names, its position."
+            "text in all its cells, or categorical_features has its name or, for rows without "
+            "names, its position."
         )
 
 

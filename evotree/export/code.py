@@ -717,22 +717,20 @@ def export_sql(
     members = members_of(tree, feature_names, class_names)
     is_vote = len(members) > 1 or is_forest(tree)
     operands = _sql_operands(members[0].schema, table)
-    columns: dict[str, str] = {}
+    columns: list[tuple[str, str]] = []
     if statement or not probability:
-        columns = _sql_predictions(members, operands, is_vote)
+        columns += _sql_predictions(members, operands, is_vote).items()
     if probability:
         if not members[0].labels:
             raise ValueError("probability=True: allowed for classes.")
         names = map(str, members[0].labels)
         shares = _sql_probabilities(members, operands, is_vote)
-        columns |= dict(zip(names, shares, strict=True))
-    filled = {
-        name: _sql_of_row(members, operands, one) for name, one in columns.items()
-    }
-    if not statement and list(columns) == [_PREDICTION]:
-        return f"{filled[_PREDICTION]}\n"
+        columns += zip(names, shares, strict=True)
+    filled = [(name, _sql_of_row(members, operands, one)) for name, one in columns]
+    if not statement and not probability and not members[0].targets:
+        return f"{filled[0][1]}\n"
     listed = ",\n".join(
-        f"{one} AS {_sql_quoted(name, SQL_NAME)}" for name, one in filled.items()
+        f"{one} AS {_sql_quoted(name, SQL_NAME)}" for name, one in filled
     )
     if not statement:
         return f"{listed}\n"

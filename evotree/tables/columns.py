@@ -41,6 +41,11 @@ from evotree.schema import (
 from evotree.tables.frames import level_of_user
 from evotree.words import listed
 
+MANY_NUMBERS = 10
+"""A column of text with more distinct numbers was meant to be numeric."""
+MANY_CATEGORIES = 50
+"""More distinct values than this, in most rows a new one, are no categories and no classes."""
+
 _SHOWN_LEVELS = 3
 """Levels of a column in messages."""
 _SHOWN_ABSENT = 10
@@ -139,6 +144,24 @@ def numbers_of(series: pd.Series, holds: str = NUMBERS) -> pd.Series:
     # Whole numbers of more than 64 bits are beyond pandas as numbers, but not as text.
     texts = series.astype(object).map(spelled, na_action="ignore")
     return _numbers_spelled(texts).astype(np.float64)
+
+
+def is_text(cells: pd.Series) -> bool:
+    """Return whether cells are texts, which are levels, and not numbers with some text in them."""
+    if is_numeric_dtype(cells.dtype) or isinstance(cells.dtype, pd.CategoricalDtype):
+        return False
+    there = cells.dropna()
+    numbers = numbers_of(there)
+    are_words = there[numbers.isna()].map(lambda one: isinstance(one, str))
+    if not len(are_words) or not are_words.all():
+        return False
+    return numbers.isna().mean() > 0.5 or numbers.nunique() <= MANY_NUMBERS
+
+
+def has_many_levels(cells: pd.Series) -> bool:
+    """Return whether texts are too many to be levels that tell of further rows."""
+    n_levels, n_rows = cells.nunique(), cells.notna().sum()
+    return n_levels > MANY_CATEGORIES or 2 < n_levels == n_rows
 
 
 def numbers_or_codes(cells: pd.Series) -> pd.Series:
