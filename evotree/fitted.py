@@ -31,6 +31,9 @@ if TYPE_CHECKING:  # trees print themselves by what stands on this
 _COMPARABLE_RATIO = 1000.0
 """Units of weights that differ by more times than this cannot be compared."""
 
+_FAR_SPREADS = 10.0
+"""A mean that is further than so many spreads from 0."""
+
 _BLOCK_ROWS = 4096
 """Rows that are projected together."""
 
@@ -271,19 +274,15 @@ class Fitted:
         signs = self.arguments.signs
         if not signs:
             return None
-        classes = self.classes
-        of = "the prediction" if classes is None else f"the share of {classes[-1]}"
+        of = "the prediction"
+        if self.classes is not None:
+            of = f"the share of {self.classes[-1]}"
         parts = [
-            f"{'never falls' if sign > 0 else 'never rises'} with {name}"
+            f"never {'falls' if sign > 0 else 'rises'} with {name}"
             for name, sign in signs.items()
         ]
-        gaps = any(
-            MISSING in column.feature_levels
-            for column in self.schema
-            if column.name in signs
-        )
-        aside = "; missing cells are free" if gaps else ""
-        return f"{of} {', '.join(parts)}{aside}"
+        is_free = any(one.indicator for one in self.schema if one.name in signs)
+        return f"{of} {', '.join(parts)}{'; missing cells are free' * is_free}"
 
     @property
     def is_risk(self) -> bool:
@@ -419,6 +418,23 @@ class Fitted:
                 )
         # Extreme weights, which division would take to infinity or to 0, stay as they are.
         return Inequality(terms, "<=", threshold)
+
+    @cached_property
+    def centres(self) -> dict[int, float]:
+        """Round numbers near the mean of the features that are never near 0, by position.
+
+        Lines are written by what is above them: a constant says nothing for a year or a latitude
+        of 0.
+        """
+        if self.training is None:
+            return {}
+        means, spreads = self.training.means[0], self.spread
+        is_far = (np.abs(means) > _FAR_SPREADS * spreads) & (spreads > 0.0)
+        return {
+            j: round(float(means[j]), -math.floor(math.log10(spreads[j])))
+            for j in np.flatnonzero(is_far).tolist()
+            if self.schema.levels[j] is None
+        }
 
     def model(self, k: int) -> LinearModel:
         """Return what node `k` predicts where there are no classes."""

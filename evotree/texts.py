@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from html import escape
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +29,7 @@ from evotree.words import (
     parts_of_text,
     printable,
     summed,
+    told_apart,
 )
 
 #: Limit of the texts, which of a chain of nodes grow with the square of its length.
@@ -34,6 +37,7 @@ MAX_CONDITIONS = 1_000_000
 # Notebooks show no more leaves, and terms of a split or line.
 SHOWN_LEAVES = 256
 SHOWN_TERMS = 10
+_LEAST_INFLUENCE = 0.02
 _DIGITS_OF_POINTS = 9  # more are those of a difference of two decimal numbers
 
 
@@ -267,13 +271,23 @@ class Wording:
         return operand(name, self.written(name))
 
     def sum(
-        self, terms: Sequence[tuple[float, int]], before: Sequence[str] = ()
+        self,
+        terms: Sequence[tuple[float, int]],
+        before: Sequence[str] = (),
+        centres: Mapping[int, float] = MappingProxyType({}),
     ) -> list[str]:
-        """Return the pieces of a sum, one for each term after those before it."""
+        """Return the pieces of a sum, one for each term after those before it.
+
+        Of features with a centre the term is of what they are above it.
+        """
 
         def product(weight: float, j: int) -> str:
             factor = "" if weight == 1.0 else f"{self._number(weight)}{self.times}"
-            return f"{factor}{self._operand(self.fitted.features[j])}"
+            name = self._operand(self.fitted.features[j])
+            if j in centres:
+                sign = self._signs("-" if centres[j] > 0.0 else "+")
+                name = f"({name} {sign} {number(abs(centres[j]))})"
+            return f"{factor}{name}"
 
         pieces = summed(terms[: self.max_terms], product, before)
         pieces = [self._signs(piece[:1]) + piece[1:] for piece in pieces]
@@ -294,21 +308,37 @@ class Wording:
         return [*(self.sum(split.terms) or ["0"]), bound]
 
     def influences(self, k: int) -> list[str]:
-        """Return the shares of the terms of a split in its influence, where weights say nothing."""
-        shares = self.fitted.influence_shares(k)[: self.max_terms]
+        """Return the shares of the terms of a split in its influence, where weights say nothing.
+
+        Several that are small share one.
+        """
+        shares = self.fitted.influence_shares(k)
+        n_large = sum(share >= _LEAST_INFLUENCE for share in shares)
+        n_shown = len(shares) if len(shares) - n_large < 2 else n_large
         pieces = [
             f"{self._operand(self.fitted.features[j])} {round(100.0 * share) or '<1'} %"
             for share, (_, j) in zip(shares, self.fitted.by_influence(k), strict=False)
-        ]
+        ][: min(n_shown, self.max_terms or n_shown)]
+        if n_shown < len(shares) and self.max_terms is None:
+            rest = round(100.0 * sum(shares[n_shown:])) or "<1"
+            pieces.append(f"{len(shares) - n_shown} others {rest} %")
         return parts_of_text(pieces, ",")
 
     def model(self, model: LinearModel, before_bounds: str) -> list[str]:
         """Return the numbers that a leaf predicts in pieces, one for each term, then its bounds."""
-        intercept = self._number(model.intercept)
         if not model.terms:
-            return [intercept]
+            if self.decimals is not None:
+                return [self._number(model.intercept)]
+            tree = self.fitted.tree
+            others = tree.values[tree.is_leaf, 0].tolist()
+            return [self._signs(told_apart(model.intercept, others))]
         ends = [model.lowest, model.highest]
-        pieces = self.sum(model.terms, [intercept])
+        centres = self.fitted.centres
+        # In decimals: what was rounded stays so.
+        intercept = Decimal(repr(model.intercept))
+        for weight, j in model.terms:
+            intercept += Decimal(repr(weight)) * Decimal(repr(centres.get(j, 0.0)))
+        pieces = self.sum(model.terms, [self._number(float(intercept))], centres)
         if model.is_log:
             pieces = [f"exp({pieces[0]}", *pieces[1:]]
             pieces[-1] += ")"
@@ -320,7 +350,10 @@ class Wording:
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
         """Return the pieces of each output at leaf `k`; of several they begin with its name."""
-        models = [self.model(one.model(k), before_bounds) for one in self.fitted.each]
+        models = [
+            replace(self, fitted=one).model(one.model(k), before_bounds)
+            for one in self.fitted.each
+        ]
         for name, pieces in zip(self.fitted.targets, models, strict=False):
             pieces[0] = f"{self._operand(name)} = {pieces[0]}"
         return models

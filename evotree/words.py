@@ -1,5 +1,6 @@
 """Numbers, names and sums as all texts, pictures and pages write them."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -30,6 +31,24 @@ def number(value: float, decimals: int | None = None) -> str:
     if value == 0.0 or abs(value) >= 1.0:
         return f"{value + 0.0:.{decimals}f}"
     return f"{value:#.{max(decimals, 1)}g}"
+
+
+def short_number(value: float, digits: int = 4) -> str:
+    """Return a number in a few significant digits, without an exponent where it is large."""
+    return number(float(f"{value:.{digits}g}"))
+
+
+def told_apart(value: float, others: Iterable[float]) -> str:
+    """Return a number in as many digits as tell it from others, in three or more.
+
+    One that is rounded already stays as it is.
+    """
+    shown = number(value)
+    gaps = [abs(value - other) for other in others if other != value]
+    if shown == repr(value) or not value or not gaps:
+        return shown
+    size, gap = (math.floor(math.log10(one)) for one in (abs(value), min(gaps)))
+    return number(round(value, max(0, 2 - size, 1 - gap)))
 
 
 def share_text(share: float) -> str:

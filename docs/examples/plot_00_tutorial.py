@@ -136,11 +136,9 @@ print(
 # model, whose leaves the rows fill again; ``edit_cost_`` says what it costs.
 
 own_boss, others = 1, 4  # the numbers of the splits, as printed
-rounder = model.edit(X, y).set_weights(
-    own_boss, {"savings": -1, "instalment": 12}, threshold=-3000
-)
-rounder = rounder.edit(X, y).set_weights(
-    others, {"income": -1, "rent": 2, "instalment": 2}, threshold=-1000
+rounder = model.edit(X, y).set_split(own_boss, "savings - 12 * instalment >= 3000")
+rounder = rounder.edit(X, y).set_split(
+    others, "income - 2 * rent - 2 * instalment >= 1000"
 )
 print(rounder.edit_cost_.to_string())
 print(export_text(rounder))

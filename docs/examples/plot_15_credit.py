@@ -70,10 +70,10 @@ print(f"without it         {model.score(X_test, y_test):.3f}")
 # ``edit_cost_`` has the price. An edit that breaks a sign is refused.
 
 editor = model.edit(X_train, y_train)
-by_hand = editor.set_weights(0, {"income": -1.0, "debt": 1.25}, threshold=0.0)
+by_hand = editor.set_split(0, "income - 1.25 * debt >= 0")
 print(by_hand.edit_cost_)
 try:
-    editor.set_weights(0, {"income": 1.0, "debt": 1.25}, threshold=60.0)
+    editor.set_split(0, "income + 1.25 * debt <= 60")
 except ValueError as error:
     print(f"refused: {error}")
 

@@ -41,6 +41,7 @@ ESTIMATORS = {
     "survival": EvoTreeSurvival,
 }
 _FORWARD_FOLDS = 5
+READABLE_TERMS = 6
 # Lines of the summary of a model that its report shows.
 FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
 
@@ -70,6 +71,11 @@ def fit(args: argparse.Namespace) -> None:
     save_model(args.out, model)
     # Rules may be many: the summary stands where a reader of a terminal looks, below.
     print(shown(f"{model.rules()}\n{model.summary()}"))
+    widest = np.count_nonzero(model.tree.weights, axis=1).max()
+    if widest > READABLE_TERMS and "max_split_terms" not in parameters:
+        print(
+            f"a split has {widest} terms: --max-split-terms 2 makes splits of two at most"
+        )
     if test is None:
         print(
             "no rows were held out: --test-size 0.2 measures how new ones are predicted"
@@ -202,18 +208,13 @@ def export_model(args: argparse.Namespace) -> None:
         raise ValueError(
             f"--proba: --to {args.to} writes labels; allowed are python, c, onnx and sql"
         )
-    if args.table and args.to != "sql":
-        raise ValueError(f"--table: --to {args.to} reads none; allowed is sql")
     model = load_model(args.model)
-    given: dict[str, Any] = {}
-    if args.proba and args.to != "onnx":  # which always has them
-        given["probability"] = True
-    if args.table:
-        given |= {"table": args.table, "statement": True}
     if args.to == "rules":
         made: Any = model.rules(export.export_rules)
+    elif args.proba and args.to != "onnx":  # which always has them
+        made = export.FORMS[args.to](model, probability=True)
     else:
-        made = export.FORMS[args.to](model, **given)
+        made = export.FORMS[args.to](model)
     _write(args.out, made.SerializeToString() if args.to == "onnx" else made.encode())
 
 

@@ -363,11 +363,6 @@ COMMANDS = {
                 "write code that returns the probabilities of classes; onnx always does",
                 action="store_true",
             ),
-            option(
-                "--table",
-                "the table of a database: sql is a whole statement then",
-                metavar="NAME",
-            ),
         ),
     ),
     "report": Command(

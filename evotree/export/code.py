@@ -715,125 +715,113 @@ def export_sql(
     if statement and table is None:
         raise ValueError("statement=True: table=None; allowed is the name of a table.")
     members = members_of(tree, feature_names, class_names)
+    fitted = members[0]
+    if probability and not fitted.labels:
+        raise ValueError("probability=True: allowed for classes.")
     is_vote = len(members) > 1 or is_forest(tree)
-    operands = _sql_operands(members[0].schema, table)
+    operands = _sql_operands(fitted.schema, table)
     columns: list[tuple[str, str]] = []
     if statement or not probability:
-        columns += _sql_predictions(members, operands, is_vote).items()
+        names = fitted.targets or [_PREDICTION]
+        columns += zip(names, _sql_predictions(members, operands, is_vote), strict=True)
     if probability:
-        if not members[0].labels:
-            raise ValueError("probability=True: allowed for classes.")
-        names = map(str, members[0].labels)
         shares = _sql_probabilities(members, operands, is_vote)
-        columns += zip(names, shares, strict=True)
+        columns += zip(map(str, fitted.labels), shares, strict=True)
     filled = [(name, _sql_of_row(members, operands, one)) for name, one in columns]
-    if not statement and not probability and not members[0].targets:
+    if not statement and not probability and not fitted.targets:
         return f"{filled[0][1]}\n"
     listed = ",\n".join(
         f"{one} AS {_sql_quoted(name, SQL_NAME)}" for name, one in filled
     )
-    if not statement:
-        return f"{listed}\n"
-    return f"SELECT *,\n{listed}\nFROM {_sql_quoted(str(table), SQL_NAME)};\n"
+    if statement:
+        listed = f"SELECT *,\n{listed}\nFROM {_sql_quoted(str(table), SQL_NAME)};"
+    return f"{listed}\n"
 
 
 def _sql_predictions(
     members: Sequence[Fitted], operands: Sequence[str], is_vote: bool
-) -> dict[str, str]:
-    """Return expressions of what is predicted, of several outputs by their names."""
+) -> list[str]:
+    """Return an expression of what is predicted, of several outputs one for each."""
     fitted = members[0]
-    if fitted.targets:
-        each = (_sql_cases(one, operands) for one in fitted.each)
-        return dict(zip(fitted.targets, each, strict=True))
+    if fitted.classes is not None and (is_vote or fitted.scores is not None):
+        names, tables, last = _sql_tables(members, operands, is_vote)
+        return [f"({tables}\n{_sql_largest(names, fitted, last)})"]
     if is_vote:
-        if fitted.classes is None:
-            return {_PREDICTION: _mean_in_sql(members, operands)}
-        sums, vote = _vote_in_sql(members, operands)
-        return {_PREDICTION: f"({vote}\n{_sql_largest(sums, fitted, 'vote')})"}
-    if fitted.scores is not None:
-        names, scores = _scores_in_sql(fitted, operands)
-        return {_PREDICTION: f"({scores}\n{_sql_largest(names, fitted, 'scores')})"}
-    return {_PREDICTION: _sql_cases(fitted, operands)}
+        numbers = ",\n".join(f"({_sql_cases(one, operands)})" for one in members)
+        trees = f"WITH trees (prediction) AS (VALUES\n{numbers}\n)"
+        return [f"({trees}\nSELECT AVG(prediction) FROM trees)"]
+    return [_sql_cases(one, operands) for one in fitted.each]
 
 
 def _sql_probabilities(
     members: Sequence[Fitted], operands: Sequence[str], is_vote: bool
-) -> Iterator[str]:
-    """Yield an expression of the probability of each class."""
+) -> list[str]:
+    """Return an expression of the probability of each class."""
     fitted = members[0]
+    if not is_vote and fitted.scores is None and fitted.sides is None:
+        said = [list(map(_sql_number, one)) for one in fitted.tree.values.T]
+        return [_sql_cases(fitted, operands, one.__getitem__) for one in said]
+    names, tables, last = _sql_tables(members, operands, is_vote)
+    # Of the other tables the columns are shares, which add up to the number of trees or so.
+    shares = [f"{one} / ({' + '.join(names)})" for one in names]
+    if last == "scores":
+        odds = [[f"EXP({other} - {one})" for other in names] for one in names]
+        shares = [f"1.0e0 / ({' + '.join(one)})" for one in odds]
+    return [f"({tables}\nSELECT {one} FROM {last})" for one in shares]
+
+
+def _sql_tables(
+    members: Sequence[Fitted], operands: Sequence[str], is_vote: bool
+) -> tuple[list[str], str, str]:
+    """Return columns by class, the tables that they are of, and the name of the last of these.
+
+    Of a forest they are sums of shares, of scores these, of soft sides their shares, where the most
+    frequent class of the leaf of a row is raised above the others.
+    """
+    fitted = members[0]
+    columns = [f"p{c}" for c in range(len(fitted.labels))]
     if is_vote:
-        sums, vote = _vote_in_sql(members, operands)
-        for p in sums:
-            yield f"({vote}\nSELECT {p} / {_sql_number(len(members))} FROM vote)"
-    elif fitted.scores is not None:
-        names, scores = _scores_in_sql(fitted, operands)
-        for one in names:
-            odds = " + ".join(f"EXP({other} - {one})" for other in names)
-            yield f"({scores}\nSELECT 1.0e0 / ({odds}) FROM scores)"
-    elif fitted.sides is not None:
-        names, mixed = _mixed_in_sql(fitted, fitted.sides, operands)
-        for q in names:
-            yield f"({mixed}\nSELECT {q} / ({' + '.join(names)}) FROM raised)"
-    else:
-        for shares in fitted.tree.values.T.tolist():
-            said = list(map(_sql_number, shares))
-            yield _sql_cases(fitted, operands, said.__getitem__)
-
-
-def _scores_in_sql(fitted: Fitted, operands: Sequence[str]) -> tuple[list[str], str]:
-    """Return the names of the scores of classes, and the table that has them."""
-    assert fitted.scores is not None
-    # Of two classes one score is 0.
-    cases = [] if fitted.scores.targets else ["0.0e0"]
-    cases += [_sql_cases(one, operands) for one in fitted.scores.each]
-    names = [f"s{c}" for c in range(len(cases))]
-    listed = ",\n".join(cases)
-    return names, f"WITH scores ({', '.join(names)}) AS (VALUES (\n{listed}\n))"
+        return columns, _vote_in_sql(members, operands, columns), "vote"
+    if fitted.scores is not None:
+        # Of two classes one score is 0.
+        cases = [] if fitted.scores.targets else ["0.0e0"]
+        cases += [_sql_cases(one, operands) for one in fitted.scores.each]
+        listed = ",\n".join(cases)
+        table = f"WITH scores ({', '.join(columns)}) AS (VALUES (\n{listed}\n))"
+        return columns, table, "scores"
+    raised = [_sql_raised(c, columns) for c in range(len(columns))]
+    tables = f"""{_mixed_in_sql(fitted, operands, columns)},
+raised ({", ".join(columns)}) AS (SELECT {_listed(raised)} FROM shares)"""
+    return columns, tables, "raised"
 
 
 def _mixed_in_sql(
-    fitted: Fitted, sides: SoftSides, operands: Sequence[str]
-) -> tuple[list[str], str]:
-    """Return the names of the mixed shares of soft sides, and the tables that lead to them.
-
-    The most frequent class of the leaf of a row is raised above the others.
-    """
-    tree, product = fitted.tree, _sql_product(operands)
+    fitted: Fitted, operands: Sequence[str], columns: Sequence[str]
+) -> str:
+    """Return the tables of the mixed shares of soft sides, and the most frequent class ``c``."""
+    tree, sides, product = fitted.tree, fitted.sides, _sql_product(operands)
+    assert sides is not None
     rights = {"r": "1.0e0"}  # there may be no split
-    reached: dict[int, list[str]] = {0: []}
+    reached = {0: ""}
     for k in np.flatnonzero(~tree.is_leaf).tolist():
-        pieces = summed(fitted.terms(k), product) or ["0.0e0"]
-        above = f"{' '.join(pieces)} - ({_sql_number(tree.thresholds[k])})"
-        slope, intercept = map(_sql_number, (sides.slopes[k], sides.intercepts[k]))
-        rights[f"r{k}"] = f"1.0e0 / (1.0e0 + EXP(-({slope} * ({above}) + {intercept})))"
-        reached[tree.left(k)] = [*reached[k], f"(1.0e0 - r{k})"]
-        reached[tree.right(k)] = [*reached[k], f"r{k}"]
+        above = " ".join(summed(fitted.terms(k), product) or ["0.0e0"])
+        bound, slope, start = map(
+            _sql_number, (tree.thresholds[k], sides.slopes[k], sides.intercepts[k])
+        )
+        odds = f"{slope} * ({above} - ({bound})) + {start}"
+        rights[f"r{k}"] = f"1.0e0 / (1.0e0 + EXP(-({odds})))"
+        reached[tree.left(k)] = f"{reached[k]} * (1.0e0 - r{k})"
+        reached[tree.right(k)] = f"{reached[k]} * r{k}"
     leaves = np.flatnonzero(tree.is_leaf).tolist()
     sums = [
-        " + ".join(
-            " * ".join([_sql_number(share), *reached[k]])
-            for k, share in zip(leaves, sides.shares[leaves, c], strict=True)
-        )
-        for c in range(len(fitted.labels))
+        " + ".join(f"{_sql_number(share[k])}{reached[k]}" for k in leaves)
+        for share in sides.shares.T
     ]
-    raised = _sql_cases(fitted, operands, lambda k: str(tree.majority[k]))
-    shares = [f"p{c}" for c in range(len(sums))]
-    found = [f"q{c}" for c in range(len(sums))]
-    tables = [
-        (
-            f"sides ({', '.join(rights)}, c)",
-            f"VALUES ({_listed([*rights.values(), raised])})",
-        ),
-        (
-            f"shares ({', '.join(shares)}, c)",
-            f"SELECT {_listed([*sums, 'c'])} FROM sides",
-        ),
-        (
-            f"raised ({', '.join(found)})",
-            f"SELECT {_listed([_sql_raised(c, shares) for c in range(len(sums))])} FROM shares",
-        ),
-    ]
-    return found, "WITH " + ",\n".join(f"{name} AS ({said})" for name, said in tables)
+    highest = _sql_cases(fitted, operands, lambda k: str(tree.majority[k]))
+    return f"""WITH sides ({", ".join(rights)}, c) AS (VALUES (
+    {_listed([*rights.values(), highest])}
+)),
+shares ({", ".join(columns)}, c) AS (SELECT {_listed([*sums, "c"])} FROM sides)"""
 
 
 def _listed(expressions: Sequence[str]) -> str:
@@ -843,12 +831,12 @@ def _listed(expressions: Sequence[str]) -> str:
 def _sql_raised(c: int, shares: Sequence[str]) -> str:
     """Return the share of a class, where it is the most frequent one no less than others."""
     led = [f"({one} + {LEAD!r})" for j, one in enumerate(shares) if j != c]
-    candidates = [shares[c], *led]
+    *others, last = [shares[c], *led]
     branches = [f"WHEN c <> {c} THEN {shares[c]}"]
-    for at, one in enumerate(candidates[:-1]):
-        most = " AND ".join(f"{one} >= {other}" for other in candidates[at + 1 :])
+    for at, one in enumerate(others):
+        most = " AND ".join(f"{one} >= {other}" for other in [*others[at + 1 :], last])
         branches.append(f"WHEN {most} THEN {one}")
-    return f"CASE {' '.join(branches)} ELSE {candidates[-1]} END"
+    return f"CASE {' '.join(branches)} ELSE {last} END"
 
 
 def _sql_of_row(
@@ -878,20 +866,10 @@ def _sql_number(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def _mean_in_sql(trees: Sequence[Fitted], operands: Sequence[str]) -> str:
-    """Return the mean of the numbers of trees as a subquery."""
-    numbers = ",\n".join(f"({_sql_cases(one, operands)})" for one in trees)
-    return f"""(WITH trees (prediction) AS (VALUES
-{numbers}
-)
-SELECT AVG(prediction) FROM trees)"""
-
-
 def _vote_in_sql(
-    trees: Sequence[Fitted], operands: Sequence[str]
-) -> tuple[list[str], str]:
-    """Return the names of the sums of shares in the leaves of trees, and tables that have them."""
-    sums = [f"p{c}" for c in range(len(trees[0].labels))]
+    trees: Sequence[Fitted], operands: Sequence[str], sums: Sequence[str]
+) -> str:
+    """Return tables of the sums of shares in the leaves of trees."""
     shares = ",\n".join(
         f"    ({at}, {k}, {', '.join(map(_sql_number, one.tree.values[k]))})"
         for at, one in enumerate(trees)
@@ -900,9 +878,7 @@ def _vote_in_sql(
     leaves = ",\n".join(
         f"({at}, {_sql_cases(one, operands, str)})" for at, one in enumerate(trees)
     )
-    return (
-        sums,
-        f"""WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
+    return f"""WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
 {shares}
 ),
 trees (tree, leaf) AS (VALUES
@@ -911,8 +887,7 @@ trees (tree, leaf) AS (VALUES
 vote ({", ".join(sums)}) AS (
     SELECT {", ".join(f"SUM({p})" for p in sums)}
     FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf
-)""",
-    )
+)"""
 
 
 def _sql_largest(sums: Sequence[str], fitted: Fitted, table: str) -> str:
@@ -972,12 +947,11 @@ def _sql_cases(
 
 def _sql_product(operands: Sequence[str]) -> Callable[[float, int], str]:
     """Return how terms are written; a factor of 1 makes SQLite read a column's texts as numbers."""
-
-    def product(weight: float, j: int) -> str:
-        is_number = weight == 1.0 and operands[j].startswith("CASE")
-        return operands[j] if is_number else f"{_sql_number(weight)} * {operands[j]}"
-
-    return product
+    return lambda weight, j: (
+        operands[j]
+        if weight == 1.0 and operands[j].startswith("CASE")
+        else f"{_sql_number(weight)} * {operands[j]}"
+    )
 
 
 def _sql_predicted(fitted: Fitted, k: int, operands: Sequence[str]) -> str:

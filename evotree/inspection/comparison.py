@@ -69,14 +69,17 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     weights = here[0]["weight"]
     if apart:
         # Of two forms of an inequality the one that is printed begins with a weight of 1.
-        split = model.fitted_.split(node)
-        printed = {model.feature_names_[j]: weight for weight, j in split.terms}
-        weights = pd.Series([printed[name] for name in weights.index], weights.index)
-        if split.relation == ">=":
-            here = [
-                one.assign(contribution=-one["contribution"], total=-one["total"])
-                for one in here
-            ]
+        printed = model.fitted_.split(node).terms
+        weights = pd.Series(
+            {model.feature_names_[j]: weight for weight, j in printed}
+        ).loc[weights.index]
+        here = [
+            one.assign(
+                contribution=one["contribution"] * np.sign(one["unit"]),
+                total=one["total"] * np.sign(one["unit"]),
+            )
+            for one in here
+        ]
     terms = pd.DataFrame(
         {
             "weight": weights,

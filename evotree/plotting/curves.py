@@ -388,9 +388,9 @@ def plot_pareto(
         _draw_rings(ax, at, qualities, f"{selected or 'selected'}: {leaves}, {terms}")
     ax.set(xlabel="complexity (leaves and terms)", ylabel=measure)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _leave_out_the_stump(
-        ax, int(complexity[0]), np.array([values for _, values, *_ in curves])
-    )
+    heights = np.array([values for _, values, *_ in curves])
+    if heights[0, 0] <= heights[0, -1]:  # costs fall
+        _leave_out_the_stump(ax, int(complexity[0]), heights)
     draw_grid(ax)
     legend_below(ax, n_columns=2)
     return ax
@@ -472,23 +472,18 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     if curves.shape[1] < 3:
         return
     others = curves[:, 1:]
-    low, high = others.min(), others.max()
-    span = high - low
-    is_above = curves[:, 0].min() > high  # as costs are
-    away = curves[:, 0].max() - high if is_above else low - curves[:, 0].min()
-    if away <= 3.0 * span:
+    span = others.max() - others.min()
+    if others.min() - curves[:, 0].min() <= 3.0 * span:
         return
-    below, above = (0.1, 0.25) if is_above else (0.25, 0.1)
-    ax.set_ylim(low - below * span, high + above * span)
-    told = ", ".join(f"{value:.3g}" for value in curves[:, 0])
+    ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
     ax.text(
         complexity,
-        high + 0.2 * span if is_above else low - 0.2 * span,
-        # Turned upright, the arrow points out of the picture.
-        f"{told} →" if is_above else f"← {told}",
+        others.min() - 0.2 * span,
+        # Turned upright, the arrow points down.
+        "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0]),
         rotation=90,
         ha="center",
-        va="top" if is_above else "bottom",
+        va="bottom",
         fontsize="small",
         color=INK,
     )

@@ -15,7 +15,7 @@ from evotree.plotting.style import (
     legend_below,
     short_name,
 )
-from evotree.words import check_kind, check_whole, number
+from evotree.words import check_kind, check_whole, short_number
 
 BAR = 0.7
 LINE_HEIGHT = 0.24  # thickness of a bar, in lines; height of a line, in inches
@@ -213,5 +213,5 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
 
 def _signed_number(value: float, digits: int = 4, plus: str = "") -> str:
     """Write a number in a few digits, with the sign that belongs beside letters."""
-    text = number(float(f"{value:.{digits}g}"), None).replace("-", "−")
+    text = short_number(value, digits).replace("-", "−")
     return f"{plus}{text}" if value > 0.0 else text

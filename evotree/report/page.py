@@ -203,6 +203,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "operands": [
             operand(fitted.features[j], fitted.features[j]) for j in kept.tolist()
         ],
+        "centres": [fitted.centres.get(j) for j in kept.tolist()],
         "negations": [
             fitted.schema.answers.get(j, (None, None))[1] for j in kept.tolist()
         ],

@@ -30,6 +30,7 @@ from evotree.survival.times import (
     survival,
 )
 from evotree.tree import ObliqueTree
+from evotree.words import short_number
 
 _NONE = Beside()
 
@@ -178,8 +179,8 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
             n_rows = int(dataset.multiplicity[inside].sum())
             n_events = int(dataset.multiplicity[inside] @ times.event[inside])
             curves[k] = survival(times.take(inside), weight[inside])
-            median = median_time(curves[k])
-            notes[k] = f"{n_events} events of {n_rows} rows, median {median:.4g}"
+            median = short_number(median_time(curves[k]))
+            notes[k] = f"{n_events} events of {n_rows} rows, median {median}"
         return replace(
             super()._fitted_of(tree, dataset, brief=brief, end=end),
             notes=notes,

@@ -1,6 +1,7 @@
 """What all estimators make of missing values and categories."""
 
 import re
+import warnings
 from functools import cache
 
 import numpy as np
@@ -90,6 +91,8 @@ def test_where_rows_come_from_changes_nothing(model):
         (as_polars(X), "from_dtype"),
         (none, ["colour", "sex"]),
         (objects, [False, False, True, True, False]),
+        (objects, "from_dtype"),
+        (X.astype({"colour": "string", "sex": "string"}), "from_dtype"),
         (none.to_numpy(), [2, 3]),
         (objects.to_numpy(), [2, 3]),
         (none.to_numpy().tolist(), np.array([2, 3])),
@@ -152,16 +155,27 @@ def test_columns_without_any_value(model):
     assert empty.get_n_leaves() == 1
 
 
+@pytest.mark.parametrize("n_levels", [50, 51, 120])
+def test_many_levels_of_text_are_warned_of(n_levels):
+    names = [f"n{j % n_levels}" for j in range(120)]
+    X = pd.DataFrame({"a": np.arange(120.0), "name": names})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ObliqueTreeClassifier("axis").fit(X, X.a > 60.0)
+    said = [str(one.message) for one in caught if "'name'" in str(one.message)]
+    assert len(said) == (n_levels > 50)
+    assert all(f"'name' ({n_levels})" in one for one in said)
+
+
 @every
 def test_what_cannot_be_encoded_is_named(model):
     X, y = mixed_for(model)
     cell = "X has 'red' in the column 'colour': allowed are numbers. A column of categories has "
-    for rows in (
-        X.assign(colour="red"),
-        as_polars(X.assign(colour="red")).cast({"colour": str}),
-    ):
+    numbers = pd.Series(np.arange(len(y), dtype=np.float64)).astype(str)
+    rows = X.assign(colour=numbers.where(numbers.index > 0, "red"))
+    for some in (rows, as_polars(rows).cast({"colour": str})):
         with pytest.raises(ValueError, match=cell):
-            clone(model).fit(rows, y)
+            clone(model).fit(some, y)
     with pytest.raises(
         ValueError,
         match=r"in the column 'colour': .* categorical_features has its name",

@@ -190,6 +190,23 @@ def test_rows_with_null_in_a_column_that_is_read_have_no_prediction():
         assert is_null == (factors != 0.0).any(axis=0).tolist()
 
 
+@pytest.mark.parametrize("probability", [False, True])
+def test_a_whole_statement_of_sql_adds_columns_to_its_table(probability):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    model = ObliqueTreeClassifier("axis", max_depth=3).fit(X, y)
+    options = {"probability": probability, "statement": True}
+    with closing(sqlite3.connect(":memory:")) as base:
+        X.to_sql("wines", base, index=False)
+        found = pd.read_sql(export_sql(model, "wines", **options), base)
+    assert found.prediction.tolist() == model.predict(X).tolist()
+    pd.testing.assert_frame_equal(found[[*X]], X)
+    if probability:
+        shares = found[["0", "1", "2"]].to_numpy()
+        np.testing.assert_allclose(shares, model.predict_proba(X))
+    with pytest.raises(ValueError, match="statement=True: table=None"):
+        export_sql(model, **options)
+
+
 def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs():
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute("CREATE TABLE data (a TEXT)")

@@ -169,6 +169,25 @@ def test_scores_without_chance_are_asked_once():
     assert result.tree.quality == max(best) == agreement(result.tree, 0)
 
 
+def test_leaves_count_the_states_that_episodes_reach():
+    asked = []
+
+    def exact(tree, seed):
+        few = POINTS[POINTS[:, 0] < 0.2]
+        asked.append((tree, few if len(asked) % 2 else few[:5]))
+        return agreement(tree, 0) + 0.0 * tree.predict_label(asked[-1][1]).sum()
+
+    result = search_scores(ScoredProblem(exact, 2, POINTS, n_episodes=3), BRIEF)
+    watched = [points_of(0) for _ in range(3)] + [one for _, one in asked[-3:]]
+    leaves = np.concatenate([result.tree.apply(one) for one in watched])
+    is_leaf = result.tree.is_leaf
+    counts = np.bincount(leaves, minlength=len(result.tree))
+    np.testing.assert_array_equal(result.tree.n_node_samples[is_leaf], counts[is_leaf])
+    assert " states)" in export_text(result.tree)
+    alone = result.tree.replaced(weighted_n_node_samples=np.where(is_leaf, 0.0, 1.0))
+    assert export_text(alone).count("(never reached)") == result.tree.n_leaves
+
+
 @pytest.mark.parametrize("leaves", ["constant", "linear"])
 def test_leaves_answer_numbers(leaves):
     problem = ScoredProblem(closeness, (-1.0, 2.0), POINTS, n_episodes=4)

@@ -32,7 +32,7 @@
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
     if (value === 0) return "0";
     const size = Math.abs(value);
-    const text = size >= 1e6 || size < 1e-4
+    const text = size >= 1e10 || size < 1e-4
       ? value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e")
       : String(Number(value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size + 1))))));
     return text.replace("-", "−");
@@ -61,11 +61,17 @@
   const predictionText = (value) => (isClassifier ? classes[value] : number(value, 7));
 
   const unbroken = (text) => (text.length > 16 ? text : text.replaceAll(" ", "\u00a0"));
-  const sumText = (weights, features, most, digits = 3) => {
+  const operandOf = (j) => unbroken(data.operands[j]);
+  // Lines are of what features that are never near 0 are above a number near their mean.
+  const centredOf = (j) => {
+    const centre = data.centres[j];
+    return centre === null ? operandOf(j) : `(${operandOf(j)}\u00a0${centre < 0 ? "+" : "−"}\u00a0${printed(Math.abs(centre))})`;
+  };
+  const sumText = (weights, features, most, digits = 3, nameOf = operandOf) => {
     const parts = features.slice(0, most).map((j, i) => {
       const size = Math.abs(weights[i]);
       const sign = weights[i] < 0 ? "−\u00a0" : i === 0 ? "" : "+\u00a0";
-      return `${sign}${size === 1 ? "" : `${printed(size, digits)}\u00a0`}${unbroken(data.operands[j])}`;
+      return `${sign}${size === 1 ? "" : `${printed(size, digits)}\u00a0`}${nameOf(j)}`;
     });
     if (features.length > most) parts.push(`+\u00a0${features.length - most}\u00a0more`);
     return parts.join(" ") || "0";
@@ -504,8 +510,9 @@
   const boundOf = (part, end) => printed(part.log ? Math.exp(end) : end);
   const boundsText = (part) => (part.bounded ? `, within ${boundOf(part, part.lo)} and ${boundOf(part, part.hi)}` : "");
   const sumOf = (part, most = Infinity) => {
-    const terms = part.f.length === 0 ? "" : ` ${part.w[0] < 0 ? "" : "+\u00a0"}${sumText(part.w, part.f, most)}`;
-    return `${part.log ? "exp(" : ""}${printed(part.b)}${terms}${part.log ? ")" : ""}`;
+    const terms = part.f.length === 0 ? "" : ` ${part.w[0] < 0 ? "" : "+\u00a0"}${sumText(part.w, part.f, most, 3, centredOf)}`;
+    const b = part.b + d3.sum(part.f, (j, i) => part.w[i] * data.centres[j]);
+    return `${part.log ? "exp(" : ""}${printed(b)}${terms}${part.log ? ")" : ""}`;
   };
   const lineText = (part) => make("p", { class: "inequality", text: `${sumOf(part)}${boundsText(part)}` });
 
