@@ -281,7 +281,8 @@ class Fitted:
             f"never {'falls' if sign > 0 else 'rises'} with {name}"
             for name, sign in signs.items()
         ]
-        is_free = any(one.indicator for one in self.schema if one.name in signs)
+        columns = (one for one in self.schema if one.name in signs)
+        is_free = any(MISSING in one.feature_levels for one in columns)
         return f"{of} {', '.join(parts)}{'; missing cells are free' * is_free}"
 
     @property

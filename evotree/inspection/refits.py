@@ -158,21 +158,12 @@ def stability(
     train, tests = refits["indices"]["train"], refits["indices"]["test"]
     found = np.array([fit.predict(table) for fit in fits])
     unit = 1.0 if is_of_classes else targets.var(axis=0).mean() or 1.0
-    measure, lost = "accuracy" if is_of_classes else "R²", partial(_lost, is_of_classes)
     if is_of_times:
-        measure, lost = "concordance", _lost_order
         found, unit = np.log(found), 1.0
-    losses = [
-        lost(each[test], targets[test]) for each, test in zip(found, tests, strict=True)
-    ]
+    measure, losses = _judged(fits, found, table, targets, tests)
     best = 1.0
     if fits[0].fitted_.is_of_costs:
-        best, measure = np.inf, fits[0].fitted_.measure
-        losses = [
-            _costs(fit, table, targets)[test]
-            for fit, test in zip(fits, tests, strict=True)
-        ]
-        scores = np.array([one.mean() for one in losses])
+        best, scores = np.inf, np.array([one.mean() for one in losses])
     errors = [
         _error_of_all(one, test, labels)
         for one, test in zip(losses, tests, strict=True)
@@ -222,10 +213,25 @@ def _agreement(
     return float(agreement), spread / np.sqrt(unit)
 
 
-def _costs(model: Any, table: Any, targets: np.ndarray) -> np.ndarray:
-    """Return what rows cost by the predictions of a model that was evolved for costs."""
-    codes = positions_of(model.classes_.tolist(), targets)
-    return costs_of_rows(model.fitted_, model.encode(table, bends=True), codes)
+def _judged(
+    fits: list[Any], found: np.ndarray, table: Any, targets: np.ndarray, tests: Any
+) -> tuple[str, list[np.ndarray]]:
+    """Return by what refits are judged, and what the rows that each has not seen lose by it."""
+    fitted = fits[0].fitted_
+    if fitted.is_of_costs:
+        codes = positions_of(fitted.classes.tolist(), targets)
+        return fitted.measure, [
+            costs_of_rows(fit.fitted_, fit.encode(table, bends=True), codes)[test]
+            for fit, test in zip(fits, tests, strict=True)
+        ]
+    is_of_classes = fitted.classes is not None
+    lost: Any = partial(_lost, is_of_classes)
+    measure = "accuracy" if is_of_classes else "R²"
+    if fitted.is_risk:
+        measure, lost = "concordance", _lost_order
+    return measure, [
+        lost(each[test], targets[test]) for each, test in zip(found, tests, strict=True)
+    ]
 
 
 def _lost(is_of_classes: bool, found: np.ndarray, targets: np.ndarray) -> np.ndarray:
