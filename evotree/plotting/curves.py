@@ -403,6 +403,7 @@ def _draw_rings(
     ax.scatter(at, values, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
 
 
+_DECADE = 10.0
 _KIND_LABELS = {
     "tree": "first trees",
     "evolved": "evolved trees",
@@ -416,7 +417,8 @@ _KIND_LABELS = {
 def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
     """Draw what candidates lost on rows held out against their complexity.
 
-    The complexity is the mean of leaves and terms over folds, on a logarithmic scale. A bar is one
+    The complexity is the mean of leaves and terms over folds, on a logarithmic scale where they
+    differ tenfold. A bar is one
     standard error of the difference to the chosen candidate, which has a ring. The half of the
     candidates that lose most is left out.
 
@@ -455,10 +457,14 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
                 label=label,
             )
     _draw_rings(ax, [chosen["complexity"]], [chosen["loss"]], f"chosen: {choice.size}")
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    low, high = ax.get_xlim()
+    if high > _DECADE * max(
+        low, 1.0
+    ):  # of a narrower range a logarithmic axis has one label
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set(
         xlabel="complexity (leaves and terms)", ylabel=f"held-out {choice.loss_name}"
     )

@@ -36,9 +36,9 @@ def plot_shapes(
 
     A column has one line, the sum of its terms, such as ``age``, ``age above 52`` and ``log(age)``,
     over the range of the training rows; that of categories has a point for each level. 0 is what
-    the mean of the training rows at the node adds. Of a split rows go right where the sum of all
-    columns is high. Of several outputs, and of scores of classes, each has a line; of two classes
-    it is that of the log-odds.
+    the mean of the training rows at the node adds. Of a split the answer is no where the sum of
+    all columns is high. Of several outputs, and of scores of classes, each has a line; of two
+    classes it is that of the log-odds.
 
     Parameters
     ----------
@@ -47,7 +47,8 @@ def plot_shapes(
     X : array-like of shape (n_samples, n_columns), optional
         Rows, such as those of the fit, whose numbers are ticks below the lines.
     node : int, optional
-        The split or leaf, as ``apply`` counts; by default the first that has terms.
+        The split or leaf, as ``apply`` counts; by default the first whose columns bend,
+        else the first that has terms.
     max_columns : int, at least 1, default=9
         How many columns to show, at most, those first that move the sum most.
     ax : matplotlib Axes, optional
@@ -67,7 +68,8 @@ def plot_shapes(
     fitted = fitted.scores or fitted
     used = np.flatnonzero([one.factors.any(axis=1) for one in fitted.each][0])
     if node is None and used.size:
-        node = int(used[0])
+        is_bent = fitted.each[0].factors[:, list(fitted.schema.bends)].any(axis=1)
+        node = next(filter(is_bent.__getitem__, used.tolist()), int(used[0]))
     if node is None or isinstance(node, bool) or node not in used:
         raise ValueError(
             f"node={node!r}: allowed are nodes of tree_ with terms, "
