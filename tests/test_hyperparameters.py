@@ -719,7 +719,7 @@ def test_a_fit_says_what_it_has_chosen():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "loss"),
-    [("brier", "brier"), ("roc_auc", "roc_auc"), (Cost([[0, 1], [3, 0]]), "loss")],
+    [("brier", "brier"), ("roc_auc", "roc_auc"), (Cost([[0, 1], [3, 0]]), "cost")],
     ids=["brier", "roc_auc", "cost"],
 )
 def test_the_objective_says_by_which_loss_candidates_are_compared(objective, loss):
@@ -728,7 +728,7 @@ def test_the_objective_says_by_which_loss_candidates_are_compared(objective, los
     assert model.choice_.loss == loss
     kinds = set(frame_of(model)["kind"])
     # Labels that are judged by costs are not the most probable ones.
-    assert (LOGISTIC in kinds) == (loss != "loss")
+    assert (LOGISTIC in kinds) == (loss != "cost")
 
 
 @pytest.mark.parametrize("task", ["classes", "costs", "targets"])

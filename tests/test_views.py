@@ -146,14 +146,6 @@ def test_losses_and_qualities_have_their_names(parameters, measure, loss):
     assert report(model).data["signs"] == model.fitted_.signs_text
 
 
-def test_a_cost_of_the_best_constant_answer_is_that_of_one_leaf():
-    X, y = table()
-    model = brief(objective=Cost(COSTS), size_penalty=0.5).fit(X, y)
-    constant = COSTS[np.searchsorted(model.classes_, y)].mean(axis=0).min()
-    assert model.tree_.n_leaves == 1
-    assert model.fitted_.told(model.pareto_front_[0].quality) == pytest.approx(constant)
-
-
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6))
 def test_numbers_have_as_many_digits_as_tell_them_apart(values):
     shown = [told_apart(value, values) for value in values]
