@@ -274,9 +274,11 @@ class Fitted:
         signs = self.arguments.signs
         if not signs:
             return None
-        of = "the prediction"
-        if self.classes is not None:
-            of = f"the share of {self.classes[-1]}"
+        of = (
+            "the prediction"
+            if self.classes is None
+            else f"the share of {self.classes[-1]}"
+        )
         parts = [
             f"never {'falls' if sign > 0 else 'rises'} with {name}"
             for name, sign in signs.items()

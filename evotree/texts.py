@@ -55,18 +55,20 @@ def export_text(
     does not. Terms are ordered by their influence, the absolute weight times the spread of the
     feature; weights of 0 are left out. A split is scaled so that the weight of its first term is 1,
     which changes no decision. Where weights differ a thousandfold, because their units do, a line
-    ``# income 61 %, age 39 %`` names the shares of the terms in the influence. A split of a single
-    category is written as ``colour is red`` or ``colour is not red``. Beside numbers, names that
-    read as more than a name, or as a number, are in brackets: ``age + 12 * (skin is missing) <=
-    40``, ``(6) <= 0.5``. Nodes have the numbers that ``apply`` gives, and leaves name their
-    training rows and the shares of these that have each class. A row counts once, whatever its
-    weight; where weights of rows or classes differ, ``by weight Yes: 0.50`` is the share of the
-    weight that the class of the leaf has, which decides. Leaves of a search by scores have actions,
-    and no shares. The linear model of a leaf is written as ``predict 3.2 + 0.51 * rooms - 0.11 *
-    age, within [5, 50]``, with the bounds that predictions do not leave; several outputs are named:
-    ``predict height = 1.2, width = 3``. A line says what stands for missing cells of the columns
-    that the tree uses, where the training rows had some; the last lines what the tree was chosen
-    before (`evotree.front.TreeChoice`).
+    ``# income 61 %, age 39 %`` names the shares of the terms in the influence, several below 2 % as
+    one. A split of a single category is written as ``colour is red`` or ``colour is not red``.
+    Beside numbers, names that read as more than a name, or as a number, are in brackets: ``age + 12
+    * (skin is missing) <= 40``, ``(6) <= 0.5``. Nodes have the numbers that ``apply`` gives, and
+    leaves name their training rows and the shares of these that have each class. A row counts once,
+    whatever its weight; where weights of rows or classes differ, ``by weight Yes: 0.50`` is the
+    share of the weight that the class of the leaf has, which decides. Leaves of a search by scores
+    have actions, and no shares. The linear model of a leaf is written as ``predict 3.2 + 0.51 *
+    rooms - 0.11 * age, within [5, 50]``, with the bounds that predictions do not leave; of a
+    feature whose mean is further than ten spreads from 0 the term is of what it is above a number
+    near that, as ``12 * (year - 2005)``. Several outputs are named: ``predict height = 1.2, width =
+    3``. A line says what stands for missing cells of the columns that the tree uses, where the
+    training rows had some; the last lines which signs hold, and what the tree was chosen before
+    (`evotree.front.TreeChoice`).
 
     Parameters
     ----------
@@ -81,8 +83,8 @@ def export_text(
         Digits after the decimal point; numbers below 1 show as many significant digits instead,
         since weights over features of large units are small. None shows numbers of at most 12
         significant digits as they are, and others with 3 decimals. So splits and models that are
-        rounded (`evotree.round_tree`) are printed as they predict; means of leaves, and what stands
-        for missing cells, are rounded for readers.
+        rounded (`evotree.round_tree`) are printed as they predict; means of leaves, in as many
+        digits as tell them apart, and what stands for missing cells, are rounded for readers.
     max_terms : int, at least 1, or None, default=None
         Number of terms of a split, or of the model of a leaf, that are shown, the most influential
         ones; None for all.

@@ -78,8 +78,9 @@ def plot_tree(
 
     A split is the inequality of `evotree.export.export_text`, its most influential term first and
     with a weight of 1. Each node has the number that ``apply`` and ``decision_path`` give, and its
-    training rows; each leaf has a bar of its class shares, in the order of its text, and the mean
-    of its rows in regression. What stands for missing cells is written below the tree. A leaf with
+    training rows; each leaf has its class, what a row costs there where trees were evolved for
+    costs, and a bar of its class shares, in the order of its text; in regression it has the mean of
+    its rows. What stands for missing cells is written below the tree. A leaf with
     a linear model has its sum and bounds, as `export_text` writes them, and a bar for each term, in
     the same order: its influence, the absolute coefficient times the spread of the feature, to the
     right where it raises the prediction, in red, and to the left where it lowers it, in blue. Bars
