@@ -68,7 +68,7 @@ def plot_shapes(
     fitted = fitted.scores or fitted
     used = np.flatnonzero([one.factors.any(axis=1) for one in fitted.each][0])
     if node is None and used.size:
-        is_bent = fitted.each[0].factors[:, list(fitted.schema.bends)].any(axis=1)
+        is_bent: Any = fitted.each[0].factors[:, list(fitted.schema.bends)].any(axis=1)
         node = next(filter(is_bent.__getitem__, used.tolist()), int(used[0]))
     if node is None or isinstance(node, bool) or node not in used:
         raise ValueError(
