@@ -279,13 +279,16 @@ class Fitted:
             if self.classes is None
             else f"the share of {self.classes[-1]}"
         )
+        named = [
+            (how, [name for name, one in signs.items() if one == sign])
+            for how, sign in (("falls", 1), ("rises", -1))
+        ]
         parts = [
-            f"never {'falls' if sign > 0 else 'rises'} with {name}"
-            for name, sign in signs.items()
+            f"never {how} with {', '.join(names)}" for how, names in named if names
         ]
         columns = (one for one in self.schema if one.name in signs)
         is_free = any(MISSING in one.feature_levels for one in columns)
-        return f"{of} {', '.join(parts)}{'; missing cells are free' * is_free}"
+        return f"{of} {'; '.join(parts)}{'; missing cells are free' * is_free}"
 
     @property
     def is_risk(self) -> bool:

@@ -146,11 +146,13 @@ def score_lines(words: Wording) -> Iterator[str]:
 
 def note_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     """Return which signs a tree keeps, and what it was chosen before, as comments."""
-    notes = filter(None, [fitted.signs_text, fitted.choice_text])
+    choice = printable(fitted.choice_text or "").split("; ")
+    notes = printable(fitted.signs_text or "").split(), parts_of_text(choice, ";")
     return [
         line
-        for text in map(printable, notes)
-        for line in hung(parts_of_text(text.split("; "), ";"), "# ", "# ", width - 2)
+        for pieces in notes
+        if any(pieces)
+        for line in hung(pieces, "# ", "# ", width - 2)
     ]
 
 

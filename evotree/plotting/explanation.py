@@ -139,7 +139,7 @@ def _steps(
         by = (
             f", by {_signed_number(abs(first.total * first.unit), 3)}" if is_sum else ""
         )
-        split = first.split.replace("<=", "≤").replace(">=", "≥").replace(" - ", " − ")
+        split = first.split.replace("<=", "≤").replace(">=", "≥").replace(" -", " −")
         heading = f"[{first.node}]  {first.side}{by}: {split}"
         if len(heading) > HEADING_CHARACTERS:
             heading = f"{heading[: HEADING_CHARACTERS - 1]}…"
