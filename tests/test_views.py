@@ -146,8 +146,13 @@ def test_losses_and_qualities_have_their_names(parameters, measure, loss):
     assert report(model).data["signs"] == model.fitted_.signs_text
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6))
-def test_numbers_have_as_many_digits_as_tell_them_apart(values):
+@given(
+    base=st.floats(-1e3, 1e3),
+    unit=st.sampled_from([1e-5, 0.3, 7e4]),
+    steps=st.lists(st.integers(-9, 9), min_size=1, max_size=6),
+)
+def test_numbers_have_as_many_digits_as_tell_them_apart(base, unit, steps):
+    values = [base + unit * step / 7.0 for step in steps]
     shown = [told_apart(value, values) for value in values]
     assert len(set(map(float, shown))) == len(set(values))
     for value, text in zip(values, shown, strict=True):
