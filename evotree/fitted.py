@@ -239,9 +239,10 @@ class Fitted:
         Exposures have to be there where leaves predict rates, or else events would be taken for
         rates; of times to an event they follow from the times. Weights may be left out.
         """
-        if self.is_risk and exposure is not None:
+        if exposure is not None and (self.is_risk or not self.arguments.has_exposures):
+            reason = "it follows from the times" if self.is_risk else "fit was given none"
             raise ValueError(
-                f"{method}: exposure was given; allowed is None, since it follows from the times."
+                f"{method}: exposure was given; allowed is None, since {reason}."
             )
         if self.arguments.has_exposures and exposure is None and not self.is_risk:
             raise ValueError(

@@ -20,10 +20,10 @@ from typing import Annotated, Any, Self
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from evotree.configuration import (
     Constrained,
@@ -37,7 +37,6 @@ from evotree.dataset import (
     PART,
     TRAINED_ON,
     Dataset,
-    as_numbers,
     check_weight,
 )
 from evotree.fitness.base import Objective
@@ -56,14 +55,16 @@ from evotree.schema import (
 )
 from evotree.tables.columns import encode_in_order, fit_columns, numbers_of
 from evotree.tables.frames import (
+    as_numbers,
     as_table,
     by_label,
     by_row,
+    frame_of,
     is_frame,
     read_labels,
     refuse_collections,
     refuse_complex,
-    refuse_dates,
+    row_labels,
     unmasked,
 )
 
@@ -90,25 +91,34 @@ class Beside:
     exposure: Any = None
     extras: Any = None  # further columns, as arrays by name
 
-    def weights(self, X: Any, table: Any) -> np.ndarray:
-        """Return the weights of the rows of a table, within the bounds of data sets."""
-        weight = by_row(self.sample_weight, X, "sample_weight")
-        return check_weight(weight, len(table))
+    def in_order(self, X: Any, y: Any) -> Self:
+        """Return the same in the order of the rows of `X`, or of `y` where these have no labels.
 
-    def columns(self, X: Any, table: Any, y: np.ndarray) -> tuple[dict[str, Any], Any]:
-        """Return the extra columns of a data set, and its folds, for rows that are checked."""
+        Of a splitter the pairs are returned; it sees rows, labels and groups as they came.
+        """
+        rows = y if row_labels(X) is None else X
+        names = ("sample_weight", "sensitive", GROUPS, EXPOSURE)
+        given = {name: by_row(getattr(self, name), rows, name) for name in names}
+        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
+            given["cv"] = [*self.cv.split(X, by_row(y, X, "y"), given[GROUPS])]
+        return replace(self, **given)
+
+    def weights(self, n_rows: int) -> np.ndarray:
+        """Return the weights of rows in order, within the bounds of data sets."""
+        return check_weight(self.sample_weight, n_rows)
+
+    def columns(self, n_rows: int) -> tuple[dict[str, Any], Any]:
+        """Return the extra columns of a data set of rows in order, and its folds."""
         extras = {}
         groups, cv = None, self.cv
         if self.sensitive is not None:
-            extras["sensitive"] = by_row(self.sensitive, X, "sensitive")
+            extras["sensitive"] = self.sensitive
         if self.groups is not None:
-            groups = read_groups(by_row(self.groups, X, GROUPS), len(table))
-            extras[GROUPS] = groups
+            extras[GROUPS] = groups = read_groups(self.groups, n_rows)
         if self.exposure is not None:
-            exposure = by_row(self.exposure, X, EXPOSURE)
-            extras[EXPOSURE] = read_exposure(exposure, len(table))
+            extras[EXPOSURE] = read_exposure(self.exposure, n_rows)
         if cv is not None:
-            cv, part_of = read_folds(cv, table, y, groups)
+            cv, part_of = read_folds(cv, n_rows, groups)
             if part_of is not None:
                 extras[PART] = part_of
         return extras | (self.extras or {}), cv
@@ -227,6 +237,16 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         """Return what leaves are fitted for; None for the shares of classes, and for means."""
         return None
 
+    def _read_y(self, X: Any, y: Any) -> Any:
+        """Return labels, targets or times that stand beside rows, in their order."""
+        raise NotImplementedError
+
+    def _judged(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Return what predictions of rows are compared with, and the weights, None for none."""
+        beside = Beside(sample_weight).in_order(X, y)
+        weight = None if sample_weight is None else beside.weights(_num_samples(X))
+        return self._read_y(X, y), weight
+
     def _cells(self, X: Any) -> pd.DataFrame:
         """Return checked rows as a table with the columns of the fit, in their order."""
         self._features(X)
@@ -267,12 +287,11 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         scaling: str,
         task: str,
         beside: Beside,
-        X: Any,
         schema: Schema | None,
         output_names: tuple[str, ...] | None = None,
     ) -> Dataset:
         """Return a data set of training rows, a table of `X`; without a schema it is learned."""
-        extras, cv = beside.columns(X, table, y)
+        extras, cv = beside.columns(len(table))
         if schema is None:
             schema = self._fit_schema(table, weight)
         dataset = Dataset.from_arrays(
@@ -371,9 +390,10 @@ class ClassReader(ClassifierMixin, RowEncoder):
         scaling: str = "standard",
         schema: Schema | None = None,
     ) -> Dataset:
-        table, y = self._read_training_rows(X, read_labels(y))
+        beside = beside.in_order(X, y)
+        table, y = self._read_training_rows(X, self._read_y(X, y))
         check_classification_targets(y)
-        weight = beside.weights(X, table)
+        weight = beside.weights(len(table))
         if self.class_weight is not None:
             with np.errstate(over="ignore"):
                 weight = weight * class_weight_of_rows(self.class_weight, y, weight)
@@ -383,12 +403,15 @@ class ClassReader(ClassifierMixin, RowEncoder):
                 f"class_weight={self.class_weight!r}: the product with sample_weight",
             )
         return self._encoded(
-            table, y, weight, scaling, "classification", beside, X, schema
+            table, y, weight, scaling, "classification", beside, schema
         )
+
+    def _read_y(self, X: Any, y: Any) -> Any:
+        return read_labels(by_row(y, X, "y"))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, the share of the weight of rows that it gets right."""
-        return super().score(X, read_labels(y), sample_weight)
+        return super().score(X, *self._judged(X, y, sample_weight))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`.
@@ -417,25 +440,18 @@ class TargetReader(RowEncoder):
         scaling: str = "standard",
         schema: Schema | None = None,
     ) -> Dataset:
-        refuse_dates(y, "numbers")
-        header = getattr(y, "columns", None)
+        header = getattr(frame_of(y), "columns", None)
+        beside = beside.in_order(X, y)
+        y = self._read_y(X, y)
         several = is_of_several_outputs(y)
-        try:
-            table, y = self._read_training_rows(
-                X, y, y_numeric=True, multi_output=several
-            )
-        except ValueError as error:
-            if "could not convert" in str(error):
-                as_numbers("y", y)  # names what holds the text
-            raise
+        table, y = self._read_training_rows(X, y, y_numeric=True, multi_output=several)
         dataset = self._encoded(
             table,
             y,
-            beside.weights(X, table),
+            beside.weights(len(table)),
             scaling,
             "regression",
             beside,
-            X,
             schema,
             tuple(map(str, header)) if several and header is not None else None,
         )
@@ -443,12 +459,24 @@ class TargetReader(RowEncoder):
             return with_split_features(dataset, self.leaves.split_features)
         return dataset
 
+    def _read_y(self, X: Any, y: Any) -> Any:
+        # Targets that are missing are asked for by scikit-learn's own words.
+        return y if y is None else as_numbers("y", by_row(frame_of(y), X, "y"))
+
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
         objective = compose("squared_error", dataset, leaves=self.leaves)
         n_apart = dataset.total_weight if dataset.groups is None else dataset.n_groups
         price = term_penalty_of_rows(n_apart)
         return None if objective is None else objective.penalized(price)
+
+
+class NumberReader(RegressorMixin, TargetReader):
+    """An estimator whose targets are numbers that it predicts."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², of several outputs the mean of theirs."""
+        return super().score(X, *self._judged(X, y, sample_weight))
 
 
 # ---- what stands beside rows ---------------------------------------------------------------------
@@ -506,14 +534,13 @@ def read_exposure(exposure: Any, n_rows: int) -> np.ndarray:
 
 
 def read_folds(
-    cv: Any, X: Any, y: np.ndarray, groups: np.ndarray | None
+    cv: Any, n_rows: int, groups: np.ndarray | None
 ) -> tuple[int | np.ndarray, np.ndarray | None]:
     """Return a number of folds, or what they do with parts of the rows, and the part of each row.
 
     The first is an array of shape (n_parts, n_folds) then, as `evotree.dataset.Dataset.cv` is, the
     second one of shape (n_rows,).
     """
-    n_rows = len(y)
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         n_groups = n_rows if groups is None else int(groups.max()) + 1
         if not 2 <= int(cv) <= n_groups:
@@ -522,11 +549,9 @@ def read_folds(
                 f"{'rows' if groups is None else 'groups'}."
             )
         return int(cv), None
-    if isinstance(cv, str | bool) or not (
-        hasattr(cv, "split") or hasattr(cv, "__iter__")
-    ):
+    if isinstance(cv, str | bool) or not hasattr(cv, "__iter__"):
         raise ValueError(f"cv={cv!r}: {_ALLOWED}.")
-    pairs = [*(cv.split(X, y, groups) if hasattr(cv, "split") else cv)]
+    pairs = [*cv]
     roles = np.zeros((n_rows, len(pairs)), dtype=np.int8)
     for fold, pair in enumerate(pairs):
         train, test = _positions_of(pair, fold, n_rows)
@@ -565,6 +590,10 @@ def _positions_of(pair: Any, fold: int, n_rows: int) -> list[np.ndarray]:
             raise ValueError(
                 f"cv has positions in the pair {fold} that are no rows: allowed are integers from "
                 f"0 to {n_rows - 1}."
+            )
+        if len(np.unique(one)) < one.size:
+            raise ValueError(
+                f"cv has a row twice in one part of the pair {fold}: allowed is each once."
             )
     return [one.astype(np.int64) for one in positions]
 

@@ -22,13 +22,15 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
+from sklearn.utils import check_consistent_length
 
 from evotree.dataset import EVENTS
-from evotree.tables.frames import by_row
+from evotree.tables.frames import as_numbers, by_row, frame_of, unmasked
 
 TIME, ENTRY = "time", "entry"
 """Extra columns, beside the events, of rows of a data set whose targets are times to an event."""
+
+_NAMES = (EVENTS, TIME, ENTRY)
 
 _ALLOWED = (
     "allowed are a structured array of event and time, as scikit-survival has it, and a frame or "
@@ -49,7 +51,9 @@ class Times(NamedTuple):
     @classmethod
     def read(cls, y: Any, X: Any = None) -> Self:
         """Return the times that users hand over, checked; in the order of the labels of `X`."""
-        columns = [_numbers_of_times(by_row(one, X, "y")) for one in _columns_of(y)]
+        columns = [as_numbers("y", by_row(one, X, "y")) for one in _columns_of(y)]
+        if X is not None:
+            check_consistent_length(X, columns[0])
         event, time, *more = columns
         entry = more[0] if more else np.full(len(time), -np.inf)
         if not np.isin(event, (0.0, 1.0)).all():
@@ -87,36 +91,39 @@ class Times(NamedTuple):
     @classmethod
     def of(cls, extras: Mapping[str, np.ndarray]) -> Self:
         """Return the times that the extra columns of a data set have."""
-        return cls(*(extras[name] for name in (EVENTS, TIME, ENTRY)))
+        return cls(*(extras[name] for name in _NAMES))
 
     @property
     def extras(self) -> dict[str, np.ndarray]:
         """The columns by the names that they have in a data set."""
-        return dict(zip((EVENTS, TIME, ENTRY), self, strict=True))
+        return dict(zip(_NAMES, self, strict=True))
 
 
 def _columns_of(y: Any) -> list[Any]:
-    """Return the two or three columns of times to an event."""
+    """Return the columns event, time and, if there are three, entry, of times to an event.
+
+    Those that have these names are read by them, others in this order.
+    """
+    y = frame_of(y)
     names = getattr(getattr(y, "dtype", None), "names", None)
     if names is None:
         names = getattr(y, "columns", None)
     if names is not None:
+        places = {str(name).casefold(): at for at, name in enumerate(names)}
+        known = _NAMES[: len(names)]
+        if {*known} == {*places}:
+            names = [names[places[one]] for one in known]
+        elif any(places.get(one, at) != at for at, one in enumerate(_NAMES)):
+            raise ValueError(f"y has the columns {[*names]}: {_ALLOWED}.")
         columns = [y[name] for name in names]
     else:
-        columns = list(y if isinstance(y, tuple) else np.atleast_2d(np.asarray(y)).T)
+        rows = y if isinstance(y, tuple) else np.atleast_2d(unmasked(np.asanyarray(y))).T
+        columns = list(rows)
     if len(columns) not in (2, 3):
         raise ValueError(f"y has {len(columns)} columns: {_ALLOWED}.")
     if len({len(column) for column in columns}) > 1:
         raise ValueError(f"y has columns of several lengths: {_ALLOWED}.")
     return columns
-
-
-def _numbers_of_times(column: Any) -> np.ndarray:
-    """Return a column as floats; what is no number is refused."""
-    try:
-        return pd.Series(column).to_numpy(dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y: {error}; {_ALLOWED}.") from error
 
 
 @dataclass(repr=False, eq=False)

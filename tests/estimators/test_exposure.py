@@ -175,7 +175,7 @@ def test_errors_of_choices_count_rows_whatever_their_exposures(seed):
 
 def test_exposures_are_found_by_the_labels_of_rows():
     X, y, exposure = counts_of(80)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame = pd.DataFrame(X, range(1, 81), ["a", "b", "c"])
     first = brief().fit(frame, y, exposure=exposure)
     shuffled = pd.Series(exposure, frame.index)[::-1]
     assert brief().fit(frame, y, exposure=shuffled).tree_ == first.tree_

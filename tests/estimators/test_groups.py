@@ -392,7 +392,7 @@ def test_groups_are_the_same_by_any_labels_and_in_any_order(label, seed):
 
 def test_groups_are_found_by_the_labels_of_rows(seen):
     X, y, groups, *_ = copies(n=20)
-    frame = pd.DataFrame(X)
+    frame = pd.DataFrame(X, range(1, len(X) + 1))
     column = pd.Series(groups, index=frame.index)[::-1]
     greedy().fit(frame, y, groups=column)
     assert seen and all(parts_no_group(*pair) for pair in seen)

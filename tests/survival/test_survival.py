@@ -238,7 +238,7 @@ def forms(y):
     return {
         "structured": np.array(list(zip(event, time, strict=True)), dtype=kinds),
         "frame": frame,
-        "shuffled frame": frame[::-1],
+        "shuffled frame": frame.set_axis(range(1, len(y) + 1))[::-1],
         "tuple": (event, time),
         "lists": y.tolist(),
         "entry of all": np.column_stack([y, np.zeros(len(y))]),
@@ -248,7 +248,7 @@ def forms(y):
 @pytest.mark.parametrize("form", forms(np.ones((1, 2))))
 def test_all_forms_of_times_say_the_same(form):
     X, y = seen_until(100)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame = pd.DataFrame(X, range(1, len(X) + 1), ["a", "b", "c"])
     expected = brief().fit(frame, y)
     found = brief().fit(frame, forms(y)[form])
     assert found.tree_ == expected.tree_
