@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from logging.handlers import QueueHandler
 from pathlib import Path
@@ -22,12 +22,38 @@ from typing import Any, NamedTuple
 from tqdm.auto import tqdm
 
 from evotree._jit import compile_seconds
+from evotree.tables.frames import level_of_user
 from evotree.words import printable
 
 LOGGER = logging.getLogger("evotree")
 # Of the tasks of another process that this one does, perhaps some at once.
 _records: SimpleQueue[logging.LogRecord] = SimpleQueue()
 _keeper = QueueHandler(_records)
+
+
+class _WhileItCan(logging.FileHandler):
+    """Writes records until the file takes no more, as on a full disk: nothing depends on a log."""
+
+    is_broken = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.is_broken:
+            super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+        elif not self.is_broken:
+            self.is_broken = True
+            warnings.warn(
+                f"the log {self.baseFilename} ends here, as it cannot be written: {error}",
+                stacklevel=level_of_user(),
+            )
+
+    def close(self) -> None:
+        with suppress(OSError):  # which tells it once more
+            super().close()
 
 
 class _OneLine(logging.Formatter):
@@ -50,7 +76,7 @@ def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
         The least that is written; ``logging.DEBUG`` has all generations.
     """
     # A name of no encoding may stand in a message.
-    file = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    file = _WhileItCan(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_OneLine("%(asctime)s %(levelname)s %(process)d %(message)s"))
     file.setLevel(level)
     level_before = LOGGER.level

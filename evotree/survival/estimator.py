@@ -240,13 +240,16 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
 
         As `predict_cumulative_hazard_function` returns its functions.
         """
-        values = np.exp(-self.predict_cumulative_hazard_function(X, True))
+        values = self.predict_cumulative_hazard_function(X, True)
+        np.exp(np.negative(values, out=values), out=values)
         return values if return_array else self._functions(values)
 
     def predict_median(self, X: Any) -> np.ndarray:
         """Return the time by which the event of each row is as likely as not; infinity if never."""
-        functions = self.predict_survival_function(X)
-        return np.array([median_time(function) for function in functions])
+        risk, hazard = self.predict(X), self.cum_baseline_hazard_
+        # A half survives a hazard of log(2); no function of a row is needed to see when that is.
+        at = np.searchsorted(hazard.y, (math.log(2.0) - 1e-12) / risk)
+        return np.append(hazard.x, np.inf)[at]
 
     def _functions(self, values: np.ndarray) -> np.ndarray:
         """Return rows of values as step functions."""
