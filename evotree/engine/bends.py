@@ -1,8 +1,8 @@
 """Which bends columns get: knots at quantiles, of which a forward search keeps those that pay.
 
 The search is that of a linear model of the targets, or of which class rows have. It begins with
-all features, or those that tell most; a bend enters where it lowers the squared error by more than the extended criterion of
-Chen and Chen (2008) takes for one of so many.
+all features, or those that tell most; a bend enters where it lowers the squared error by more than
+the extended criterion of Chen and Chen (2008) takes for one of so many.
 
 References
 ----------

@@ -356,7 +356,7 @@ class TreeRegressor(NumberReader, TreeEstimator):
         exposures, `exposure` has those of these rows, and intervals are for rates.
         """
         check_is_fitted(self)
-        self.fitted_.check_beside("calibrate", exposure)
+        self.fitted_.check_beside("calibrate", exposure, groups=groups)
         beside = Beside(groups=groups, exposure=exposure).in_order(X, y)
         rows, y = self._check_targets(X, y)
         extras, _ = beside.columns(len(rows))

@@ -344,7 +344,8 @@ def _differences(
 def refit(model: Any, X: Any, y: Any, beside: Beside, hold: Any) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
     check_is_fitted(model)
-    model.fitted_.check_beside("refit", beside.exposure, beside.sample_weight)
+    given = beside.exposure, beside.sample_weight, beside.groups
+    model.fitted_.check_beside("refit", *given)
     start = model.tree_
     of_edits = replace(beside, groups=None, cv=None)
     if hold is None and X is not None:

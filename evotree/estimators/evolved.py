@@ -454,7 +454,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         else:
             held_out = None
             if X is not None:
-                self.fitted_.check_beside("select_tree", exposure)
+                self.fitted_.check_beside("select_tree", exposure, groups=groups)
                 beside = Beside(groups=groups, exposure=exposure)
                 held_out = self._held_out(X, y, beside.in_order(X, y))
             chosen = select(

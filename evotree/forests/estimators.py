@@ -27,8 +27,8 @@ from evotree.estimators.rows import (
     CLASS_WEIGHT,
     Beside,
     ClassReader,
-    RowEncoder,
     NumberReader,
+    RowEncoder,
 )
 from evotree.fitted import Fitted
 from evotree.forests.growing import (

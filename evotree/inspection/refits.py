@@ -131,7 +131,7 @@ def stability(
     """
     check_model("model", model)
     if hasattr(model, "fitted_"):
-        model.fitted_.check_beside("stability", exposure, sample_weight)
+        model.fitted_.check_beside("stability", exposure, sample_weight, groups)
     check_whole("n", n, 2)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")

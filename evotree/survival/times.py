@@ -121,7 +121,9 @@ def _columns_of(y: Any) -> list[Any]:
             raise ValueError(f"y has the columns {[*names]}: {_ALLOWED}.")
         columns = [y[name] for name in names]
     else:
-        rows = y if isinstance(y, tuple) else np.atleast_2d(unmasked(np.asanyarray(y))).T
+        rows = (
+            y if isinstance(y, tuple) else np.atleast_2d(unmasked(np.asanyarray(y))).T
+        )
         columns = list(rows)
     if len(columns) not in (2, 3):
         raise ValueError(f"y has {len(columns)} columns: {_ALLOWED}.")
@@ -265,7 +267,11 @@ def _less(sums: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _weights_below(
-    key: np.ndarray, rank: np.ndarray, weight: np.ndarray, bound: np.ndarray, of: np.ndarray
+    key: np.ndarray,
+    rank: np.ndarray,
+    weight: np.ndarray,
+    bound: np.ndarray,
+    of: np.ndarray,
 ) -> np.ndarray:
     """Return sums of the weights with a key below each bound, of shape (n_bounds, 2).
 
@@ -285,7 +291,7 @@ def _weights_below(
 
 @kernel
 def _running_sums(n_known, rank, weight, asked, n_ranks):
-    """Return the sums of `_weights_below` of the first weights, by a tree of sums (Fenwick 1994)."""
+    """Return sums as `_weights_below` does of the first weights, by a tree (Fenwick 1994)."""
     tree, equal = np.zeros(n_ranks + 1), np.zeros(n_ranks)
     sums = np.zeros((len(asked), 2))
     k, total = 0, 0.0
