@@ -125,6 +125,24 @@ class TreeEstimator(RowEncoder):
         rows = self._features(X)  # first: it says so where there is no model
         return self.tree_.decision_path(rows)
 
+    def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return encoded rows, and their labels or targets, as many as the tree predicts."""
+        y = self._read_y(X, y)
+        several = is_of_several_outputs(y)
+        rows, y = check_X_y(
+            self._features(X),
+            y,
+            dtype=np.float64,
+            multi_output=several,
+            estimator=self,
+        )
+        n_outputs, allowed = y.shape[1] if several else 1, self.tree_.values.shape[1]
+        if self.fitted_.classes is None and n_outputs != allowed:
+            raise ValueError(
+                f"y has {n_outputs} outputs: allowed are {allowed}, as in fit."
+            )
+        return rows, y
+
     def _html_repr(self) -> str:
         """Return what a notebook shows: scikit-learn's diagram, and the tree, if there is one."""
         diagram: str = super()._html_repr()
@@ -325,25 +343,6 @@ class TreeRegressor(NumberReader, TreeEstimator):
         """Return predictions of encoded rows, one column for each of several outputs."""
         predictions = self.tree_.predict_value(rows)
         return predictions if predictions.shape[1] > 1 else predictions[:, 0]
-
-    def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return encoded rows and their targets, as many as the tree predicts."""
-        y = self._read_y(X, y)
-        several = is_of_several_outputs(y)
-        rows, y = check_X_y(
-            self._features(X),
-            y,
-            dtype=np.float64,
-            multi_output=several,
-            estimator=self,
-        )
-        n_outputs = y.shape[1] if several else 1
-        allowed = self.tree_.values.shape[1]
-        if n_outputs != allowed:
-            raise ValueError(
-                f"y has {n_outputs} outputs: allowed are {allowed}, as in fit."
-            )
-        return rows, y
 
     def calibrate(
         self, X: Any, y: Any, *, groups: Any = None, exposure: Any = None

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
-from sklearn.utils import check_consistent_length, check_X_y
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import StrOptions, check_parameters, documented, with_nested
@@ -551,11 +551,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         rows = Dataset.in_raw_units(rows, y, self.fitted_.classes)
         extras, _ = beside.columns(len(y))
         return rows.with_extras(extras).evolved_for(self.objective_)
-
-    def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return encoded rows and their labels, or targets."""
-        y = self._read_y(X, y)
-        return check_X_y(self._features(X), y, dtype=np.float64, estimator=self)
 
     # ---- parameters ------------------------------------------------------------------------------
 

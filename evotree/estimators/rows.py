@@ -103,10 +103,6 @@ class Beside:
             given["cv"] = [*self.cv.split(X, by_row(y, X, "y"), given[GROUPS])]
         return replace(self, **given)
 
-    def weights(self, n_rows: int) -> np.ndarray:
-        """Return the weights of rows in order, within the bounds of data sets."""
-        return check_weight(self.sample_weight, n_rows)
-
     def columns(self, n_rows: int) -> tuple[dict[str, Any], Any]:
         """Return the extra columns of a data set of rows in order, and its folds."""
         extras = {}
@@ -243,8 +239,9 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
 
     def _judged(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
         """Return what predictions of rows are compared with, and the weights, None for none."""
-        beside = Beside(sample_weight).in_order(X, y)
-        weight = None if sample_weight is None else beside.weights(_num_samples(X))
+        weight = Beside(sample_weight).in_order(X, y).sample_weight
+        if weight is not None:
+            weight = check_weight(weight, _num_samples(X))
         return self._read_y(X, y), weight
 
     def _cells(self, X: Any) -> pd.DataFrame:
@@ -393,7 +390,7 @@ class ClassReader(ClassifierMixin, RowEncoder):
         beside = beside.in_order(X, y)
         table, y = self._read_training_rows(X, self._read_y(X, y))
         check_classification_targets(y)
-        weight = beside.weights(len(table))
+        weight = check_weight(beside.sample_weight, len(table))
         if self.class_weight is not None:
             with np.errstate(over="ignore"):
                 weight = weight * class_weight_of_rows(self.class_weight, y, weight)
@@ -448,7 +445,7 @@ class TargetReader(RowEncoder):
         dataset = self._encoded(
             table,
             y,
-            beside.weights(len(table)),
+            check_weight(beside.sample_weight, len(table)),
             scaling,
             "regression",
             beside,
@@ -552,21 +549,18 @@ def read_folds(
     if isinstance(cv, str | bool) or not hasattr(cv, "__iter__"):
         raise ValueError(f"cv={cv!r}: {_ALLOWED}.")
     pairs = [*cv]
+    labels = np.arange(n_rows) if groups is None else groups
     roles = np.zeros((n_rows, len(pairs)), dtype=np.int8)
     for fold, pair in enumerate(pairs):
         train, test = _positions_of(pair, fold, n_rows)
         roles[train, fold] = TRAINED_ON
         roles[test, fold] = HELD_OUT
-        if groups is None:
-            shared = np.intersect1d(train, test)
-        else:
-            shared = np.flatnonzero(np.isin(groups, groups[train]))
-            shared = shared[np.isin(groups[shared], groups[test])]
-        if shared.size:
+        is_shared = np.isin(labels, labels[train]) & np.isin(labels, labels[test])
+        if is_shared.any():
             what = "the row" if groups is None else "the group of the row"
             raise ValueError(
-                f"cv has {what} {shared[0]} in both parts of the pair {fold}: allowed are pairs "
-                f"that share no {'row' if groups is None else 'group; GroupKFold makes such'}."
+                f"cv has {what} {is_shared.argmax()} in both parts of the pair {fold}: allowed "
+                f"are those without a common {'row' if groups is None else 'group, of GroupKFold'}."
             )
     if ((roles == HELD_OUT).sum(axis=1) > 1).any() or not pairs:
         raise ValueError(
@@ -585,23 +579,19 @@ def _positions_of(pair: Any, fold: int, n_rows: int) -> list[np.ndarray]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"cv has {pair!r} for the pair {fold}: {_ALLOWED}.") from error
     for one in positions:
-        are_whole = one.dtype.kind in "iu" or one.size == 0
-        if not are_whole or (one.size and not 0 <= one.min() <= one.max() < n_rows):
+        rows = np.unique(one)
+        is_whole = one.dtype.kind in "iu" and len(rows) == one.size
+        if one.size and not (is_whole and 0 <= rows[0] <= rows[-1] < n_rows):
             raise ValueError(
-                f"cv has positions in the pair {fold} that are no rows: allowed are integers from "
-                f"0 to {n_rows - 1}."
-            )
-        if len(np.unique(one)) < one.size:
-            raise ValueError(
-                f"cv has a row twice in one part of the pair {fold}: allowed is each once."
+                f"cv has positions in the pair {fold} that are no rows, or some twice: allowed are "
+                f"integers from 0 to {n_rows - 1}, each once."
             )
     return [one.astype(np.int64) for one in positions]
 
 
 def is_of_several_outputs(y: Any) -> bool:
     """Return whether targets have several columns."""
-    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
-    return len(shape) == 2 and shape[1] > 1
+    return np.ndim(y) == 2 and np.shape(y)[1] > 1
 
 
 def class_weight_of_rows(

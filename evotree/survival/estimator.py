@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import documented
-from evotree.dataset import EXPOSURE, Dataset
+from evotree.dataset import EXPOSURE, Dataset, check_weight
 from evotree.estimators import base
 from evotree.estimators.evolved import _ATTRIBUTES, _RUN, _SHAPE, EvolvedTree
 from evotree.estimators.rows import Beside, TargetReader
@@ -128,7 +128,7 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         table, event = self._read_training_rows(
             X, times.event.astype(np.float64), y_numeric=True
         )
-        weight = beside.weights(len(table))
+        weight = check_weight(beside.sample_weight, len(table))
         if not (times.event & (weight > 0.0)).any():
             raise ValueError("y has no event: allowed are times with at least one.")
         hazard = cumulative_hazard(times, weight)

@@ -109,9 +109,7 @@ def _columns_of(y: Any) -> list[Any]:
     Those that have these names are read by them, others in this order.
     """
     y = frame_of(y)
-    names = getattr(getattr(y, "dtype", None), "names", None)
-    if names is None:
-        names = getattr(y, "columns", None)
+    names = getattr(y, "columns", getattr(getattr(y, "dtype", None), "names", None))
     if names is not None:
         places = {str(name).casefold(): at for at, name in enumerate(names)}
         known = _NAMES[: len(names)]
@@ -120,11 +118,10 @@ def _columns_of(y: Any) -> list[Any]:
         elif any(places.get(one, at) != at for at, one in enumerate(_NAMES)):
             raise ValueError(f"y has the columns {[*names]}: {_ALLOWED}.")
         columns = [y[name] for name in names]
+    elif isinstance(y, tuple):
+        columns = list(y)
     else:
-        rows = (
-            y if isinstance(y, tuple) else np.atleast_2d(unmasked(np.asanyarray(y))).T
-        )
-        columns = list(rows)
+        columns = list(np.atleast_2d(unmasked(np.asanyarray(y))).T)
     if len(columns) not in (2, 3):
         raise ValueError(f"y has {len(columns)} columns: {_ALLOWED}.")
     if len({len(column) for column in columns}) > 1:
