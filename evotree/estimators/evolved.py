@@ -548,9 +548,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _held_out(self, X: Any, y: Any, beside: Beside) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
         rows, y = self._check_targets(X, y)
-        rows = Dataset.in_raw_units(rows, y, self.fitted_.classes)
         extras, _ = beside.columns(len(y))
-        return rows.with_extras(extras).evolved_for(self.objective_)
+        held_out = Dataset.in_raw_units(rows, y, self.fitted_.classes)
+        return held_out.with_extras(extras).evolved_for(self.objective_)
 
     # ---- parameters ------------------------------------------------------------------------------
 

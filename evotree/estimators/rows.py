@@ -91,6 +91,11 @@ class Beside:
     exposure: Any = None
     extras: Any = None  # further columns, as arrays by name
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is given, by name."""
+        return {name: one for name, one in vars(self).items() if one is not None}
+
     def in_order(self, X: Any, y: Any) -> Self:
         """Return the same in the order of the rows of `X`, or of `y` where these have no labels.
 

@@ -144,11 +144,7 @@ def stability(
     table = frame_of(X)
     table = table if hasattr(table, "iloc") else np.asarray(table)
     beside = Beside(sample_weight, groups=groups, exposure=exposure).in_order(X, y)
-    given = {
-        name: np.asarray(values)
-        for name, values in vars(beside).items()
-        if values is not None
-    }
+    given = {name: np.asarray(values) for name, values in beside.given.items()}
     labels = given.get(GROUPS)
     if labels is not None:
         draw = GroupShuffleSplit
