@@ -116,11 +116,11 @@ def unmasked(X: Any) -> Any:
     return cells.filled(np.nan)
 
 
-def refuse_complex(X: Any) -> None:
+def refuse_complex(values: Any, name: str = "X") -> None:
     """Raise for an array or list of complex numbers, in words that scikit-learn asks for."""
-    if np.asarray(X).dtype.kind == "c":
+    if np.asarray(values).dtype.kind == "c":
         raise ValueError(
-            "Complex data not supported: X has such numbers, allowed are real ones."
+            f"Complex data not supported: {name} has such numbers, allowed are real ones."
         )
 
 
@@ -235,9 +235,9 @@ def as_numbers(name: str, values: Any, advice: str = "") -> np.ndarray:
             return np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}; allowed are numbers{advice}.") from error
-    held = "complex numbers" if cells.dtype.kind == "c" else "dates or times"
+    refuse_complex(cells, name)
     raise ValueError(
-        f"{name} has {held}, such as {cells.flat[0]}: allowed are numbers{advice}."
+        f"{name} has dates or times, such as {cells.flat[0]}: allowed are numbers{advice}."
     )
 
 

@@ -18,6 +18,7 @@ from evotree import (
     ObliqueForestRegressor,
     ObliqueTreeClassifier,
 )
+from evotree.estimators.rows import Beside
 from evotree.inspection import stability
 from tests.quick_models import brief, evolved
 from tests.strategies import seeds
@@ -231,6 +232,21 @@ def test_what_fit_was_given_is_asked_for_again(kind, method):
             METHODS[method](model, ROWS, y, **asked, exposure=EXPOSURE)
 
 
+@pytest.mark.parametrize("kind", ["rates", "times"])
+def test_groups_of_one_row_change_no_standard_error(kind):
+    model, y, beside = KINDS[kind]
+    exposure = beside.get("exposure")
+    model.fit(ROWS, y, **beside)
+    errors = [
+        model.pareto_front_.to_frame(
+            model._held_out(ROWS, y, Beside(groups=groups, exposure=exposure))
+        ).held_out_se
+        for groups in (None, np.arange(N))
+    ]
+    np.testing.assert_allclose(errors[0], errors[1])
+    assert (errors[0] > 0.0).any()
+
+
 WRONG = {
     "too long": (np.ones(N + 1), "has shape"),
     "a matrix": (np.ones((N, 1)), "has shape"),
@@ -240,7 +256,7 @@ WRONG = {
     "infinite": (np.where(WEIGHT > 1.0, np.inf, 1.0), "inf"),
     "zeros": (0.0 * WEIGHT, "zero everywhere"),
     "words": (["a"] * N, "allowed are numbers"),
-    "complex": (WEIGHT + 1j, "complex numbers"),
+    "complex": (WEIGHT + 1j, "such numbers"),
     "dates": (pd.date_range("2020", periods=N), "dates or times"),
     "durations": (pd.to_timedelta(WEIGHT, unit="D").to_pytimedelta(), "dates or times"),
     "periods": (pd.period_range("2020", periods=N), "dates or times"),
