@@ -17,7 +17,6 @@ from evotree import (
     Cost,
     EvoTreeClassifier,
     ObliqueTreeClassifier,
-    ObliqueTreeRegressor,
     load_model,
     save_model,
 )
@@ -265,17 +264,6 @@ def test_what_is_wrong_with_labels_is_said(labels, named):
         read_labels(labels)
     with pytest.raises(ValueError, match=named):
         ObliqueTreeClassifier().fit(np.arange(len(labels) * 1.0)[:, np.newaxis], labels)
-
-
-@pytest.mark.parametrize("unit", ["dates", "durations", "periods"])
-def test_targets_that_are_dates_are_refused(unit):
-    y = {
-        "dates": pd.Series(pd.date_range("2020", periods=9)),
-        "durations": pd.Series(pd.to_timedelta(range(9), unit="D")),
-        "periods": pd.Series(pd.period_range("2020", periods=9, freq="D")),
-    }[unit]
-    with pytest.raises(ValueError, match="dates or times.*allowed are numbers"):
-        ObliqueTreeRegressor().fit(np.arange(9.0)[:, np.newaxis], y)
 
 
 def test_parameters_with_labels_are_taken_by_them():
