@@ -55,6 +55,8 @@ SIZES = (
     Size(1_000_000, 16, n_threads=2),
     Size(500, 1_000, n_classes=2, seconds=60),
     Size(500, 20_000, n_classes=2, seconds=60),
+    Size(500, 20_000, n_classes=0, seconds=20),
+    Size(50_000, 4, n_classes=1, seconds=20),
     Size(3_000, 20, n_classes=300, seconds=60),
     Size(2_000, 300, n_classes=10, seconds=60),
     Size(100_000, 16, seconds=60),
