@@ -1,7 +1,8 @@
 """How much memory a fit takes, and that it stays within the bound that the guide states.
 
 ``python -m benchmarks.memory ROWS FEATURES CLASSES POPULATION THREADS SECONDS`` prints what one fit
-takes, as JSON; with 0 seconds one without noisy copies of the rows, from random first trees.
+takes, as JSON; with 0 seconds one without noisy copies of the rows, from random first trees. With
+no classes it is to numbers, with one to times to an event.
 """
 
 from __future__ import annotations
@@ -13,12 +14,20 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
+import numpy as np
 from sklearn.base import clone
 
 from benchmarks.inputs import PLAIN, make_rows
 from benchmarks.measure import Cell, Table
 from benchmarks.start import ROOT
-from evotree import Evolution, EvoTreeClassifier, Individual, Regularization
+from evotree import (
+    Evolution,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    EvoTreeSurvival,
+    Individual,
+    Regularization,
+)
 from evotree.engine.populations import MAX_COPIES_OF_ROW
 from evotree.engine.problem import LEAST_ROWS
 from evotree.experiments.execution import PeakMemory
@@ -46,6 +55,8 @@ SIZES = (
     Size(1_000_000, 16, n_threads=2),
     Size(500, 1_000, n_classes=2, seconds=60),
     Size(500, 20_000, n_classes=2, seconds=60),
+    Size(500, 20_000, n_classes=0, seconds=20),
+    Size(50_000, 4, n_classes=1, seconds=20),
     Size(3_000, 20, n_classes=300, seconds=60),
     Size(2_000, 300, n_classes=10, seconds=60),
     Size(100_000, 16, seconds=60),
@@ -80,7 +91,9 @@ def bound(size: Size, n_kept: int, n_nodes: int) -> float:
 
 def measure(size: Size) -> dict[str, float]:
     """Fit once in this process; return the memory that it took, and the size of the front."""
-    estimator = EvoTreeClassifier(random_state=0, n_jobs=size.n_threads)
+    kinds = {0: EvoTreeRegressor, 1: EvoTreeSurvival}
+    kind = kinds.get(size.n_classes, EvoTreeClassifier)
+    estimator = kind(random_state=0, n_jobs=size.n_threads)
     if size.seconds:
         estimator.set_params(time_limit=size.seconds)
     else:
@@ -97,7 +110,11 @@ def measure(size: Size) -> dict[str, float]:
             ),
             max_generations=8,
         )
-    X, y = make_rows(size.n_rows, size.n_features, size.n_classes)
+    X, y = make_rows(size.n_rows, size.n_features, max(size.n_classes, 4))
+    if size.n_classes < 2:
+        y = (y + 1.0) * (0.5 + X[:, 1] % 1.0)
+    if size.n_classes == 1:
+        y = np.column_stack([X[:, 0] > -1.0, y])
     few = clone(estimator).set_params(max_generations=2, time_limit=None)
     few.fit(X[:1000, :20], y[:1000])  # compiles
     sizes: list[int] = []

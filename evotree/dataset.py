@@ -6,6 +6,7 @@ of the rows to come: copies with noise go on telling trees apart.
 """
 
 import hashlib
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from evotree._jit import kernel
 from evotree.configuration import as_text
 from evotree.rng import as_generator
 from evotree.schema import LARGEST, Schema
+from evotree.tables.frames import as_numbers, level_of_user
 from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
 SCALINGS = ("standard", "common", "minmax")
@@ -211,7 +213,7 @@ class Dataset:
         )
         _check_magnitudes(X, lambda j: f"X, in the column {names[j]!r},")
         if isinstance(cv, np.ndarray):
-            _check_folds(cv[np.unique(extras[PART])])
+            _check_folds(cv[extras[PART]], codes)
         mean, scale, deviation = _affine_map(X, weight, scaling)
         rows = np.subtract(X, mean, out=empty_rows(*X.shape))
         rows /= scale
@@ -724,14 +726,6 @@ def nearest_projections(X, weights, subtree_size, leaves):
     return left, right
 
 
-def as_numbers(name: str, values: Any, advice: str = "") -> np.ndarray:
-    """Return values as an array of floats; the error names what holds others."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {error}; allowed are numbers{advice}.") from error
-
-
 def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes, and the position among them of each label."""
     labels = np.asarray(y)
@@ -780,14 +774,22 @@ def _check_extras(extras: Mapping[str, Any], n_rows: int) -> dict[str, np.ndarra
     return arrays
 
 
-def _check_folds(roles: np.ndarray) -> None:
-    """Refuse folds without rows to train on, or to hold out."""
+def _check_folds(roles: np.ndarray, y: np.ndarray) -> None:
+    """Refuse folds without rows to train on, or to hold out, and those that all tell nothing."""
+    told = []  # of the folds, whether what they train on differs
     for fold, role in enumerate(roles.T):
         if not ((role == TRAINED_ON).any() and (role == HELD_OUT).any()):
             raise ValueError(
                 f"cv has no rows to train on, or to hold out, in the pair {fold}: allowed are "
                 "pairs with rows of weights above 0 in both parts."
             )
+        told.append(len(np.unique(y[role == TRAINED_ON], axis=0)) > 1)
+    silent = ", ".join(str(fold) for fold in np.flatnonzero(~np.array(told)))
+    held = f"cv has one class, or one target, to train on in the pairs {silent}"
+    if not any(told) and len(np.unique(y, axis=0)) > 1:
+        raise ValueError(f"{held}: allowed are pairs of which one has two or more.")
+    if any(told) and not all(told):
+        warnings.warn(f"{held}, which tell little.", stacklevel=level_of_user())
 
 
 def check_weight(

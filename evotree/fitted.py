@@ -296,28 +296,39 @@ class Fitted:
         return self.notes is not None
 
     def check_beside(
-        self, method: str, exposure: Any = None, sample_weight: Any = True
+        self,
+        method: str,
+        exposure: Any = None,
+        sample_weight: Any = True,
+        groups: Any = True,
     ) -> None:
         """Check that a method of rows is given what `fit` was given beside them.
 
         Exposures have to be there where leaves predict rates, or else events would be taken for
-        rates; of times to an event they follow from the times. Weights may be left out.
+        rates; of times to an event they follow from the times. Where weights or groups are left
+        out, a warning says so.
         """
-        if self.is_risk and exposure is not None:
+        if exposure is not None and (self.is_risk or not self.arguments.has_exposures):
+            reason = (
+                "it follows from the times" if self.is_risk else "fit was given none"
+            )
             raise ValueError(
-                f"{method}: exposure was given; allowed is None, since it follows from the times."
+                f"{method}: exposure was given; allowed is None, since {reason}."
             )
         if self.arguments.has_exposures and exposure is None and not self.is_risk:
             raise ValueError(
                 f"{method}: exposure=None, but the model was fitted with exposures and predicts "
                 "rates; allowed is what the events of these rows were counted at."
             )
-        if self.arguments.has_weights and sample_weight is None:
-            warnings.warn(
-                f"{method}: the model was fitted with sample_weight, and these rows have none; "
-                "each counts as one.",
-                stacklevel=level_of_user(),
-            )
+        had = self.arguments.has_weights, self.arguments.has_groups
+        given = {"sample_weight": sample_weight, "groups": groups}
+        for (name, values), was_given in zip(given.items(), had, strict=True):
+            if was_given and values is None:
+                warnings.warn(
+                    f"{method}: the model was fitted with {name}, and these rows have none; "
+                    "each counts as one.",
+                    stacklevel=level_of_user(),
+                )
 
     @cached_property
     def each(self) -> tuple[Fitted, ...]:

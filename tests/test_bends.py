@@ -22,6 +22,7 @@ from evotree import (
     search,
 )
 from evotree.dataset import GROUPS
+from evotree.engine import bends
 from evotree.engine.bends import (
     MOST_OF_COLUMN,
     bent_schema,
@@ -29,6 +30,7 @@ from evotree.engine.bends import (
     without_lone_bends,
 )
 from evotree.engine.problem import prepare
+from evotree.fitness.linear_leaves import sweep
 from evotree.model_file import Model
 from evotree.schema import (
     ABOVE,
@@ -174,6 +176,26 @@ def squared_error(features, y):
     """Return what a linear model of all features leaves of the squares of targets."""
     X = np.column_stack([features, np.ones(len(y))])
     return np.square(y - X @ np.linalg.lstsq(X, y, rcond=None)[0]).sum()
+
+
+@given(seeds)
+@settings(max_examples=10)
+def test_columns_that_tell_little_are_no_part_of_a_search(seed):
+    """The search takes the square of its columns: of more than so many, those that tell most."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 12))
+    at = int(rng.integers(12))
+    y = np.maximum(X[:, at], 0.0) + 0.01 * rng.normal(size=200)
+    dataset, columns = plain_dataset(pd.DataFrame(X), y)
+    searched = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bends, "MOST_FIRST", 3)
+        patch.setattr(
+            bends, "sweep", lambda T, k: (searched.append(len(T)), sweep(T, k))
+        )
+        found = bent_schema(columns, dataset)
+    assert [bool(column.bends) for column in found].index(True) == at
+    assert max(searched) == 3 + 3 * 12 + 1  # and three knots of each, and the target
 
 
 @settings(max_examples=20)

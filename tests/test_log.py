@@ -2,20 +2,22 @@
 
 import logging
 import multiprocessing
+import os
 import re
 import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from sklearn.datasets import load_iris
 
 from evotree import EvoTreeClassifier
 from evotree.engine.config import Evolution, Islands
-from evotree.log import log_to_file
+from evotree.log import log_to_file, logger
 from evotree.parallel import run_tasks
 
-LOG = logging.getLogger("evotree.tests")
+LOG = logger("evotree.tests")
 STARTS = ["fork", pytest.param("spawn", marks=pytest.mark.slow)]
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]+) (\d+) (.*)")
 
@@ -116,6 +118,29 @@ def test_warnings_are_logged_and_shown(tmp_path):
         warnings.warn("odd\nrows", UserWarning, stacklevel=1)
     ((level, _, text),) = lines_of(path)
     assert (level, text) == ("WARNING", r"UserWarning: odd\nrows")
+
+
+class Failing(logging.Handler):
+    def emit(self, record):
+        raise RuntimeError("no line")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk")
+@pytest.mark.parametrize("is_full", [True, False])
+def test_a_log_that_fails_is_one_warning_and_costs_no_work(is_full):
+    handler = logging.NullHandler() if is_full else Failing()
+    LOG.addHandler(handler)
+    try:
+        with warnings.catch_warnings(record=True) as told, ExitStack() as stack:
+            warnings.simplefilter("always")
+            if is_full:
+                stack.enter_context(log_to_file("/dev/full"))
+            for k in range(3):
+                LOG.error("line %d", k)
+    finally:
+        LOG.removeHandler(handler)
+    (message,) = [str(one.message) for one in told]
+    assert ("No space left" if is_full else "no line") in message
 
 
 # ---- what a fit says -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from evotree import Cost, EvoTreeRegressor, load_model, save_model
 from evotree.cli.commands import figures
+from evotree.estimators.rows import Beside
 from evotree.export import export_text
 from evotree.inspection import stability
 from evotree.model_file import Model
@@ -76,7 +77,7 @@ def of_the_front(model, X, y):
 
 
 def of_the_picture(model, X, y):
-    ax = plot_pareto(model, held_out=model._held_out(X, y))
+    ax = plot_pareto(model, held_out=model._held_out(X, y, Beside()))
     assert ax.get_ylabel() == "mean cost a row"
     training, held_out = (line.get_ydata() for line in ax.get_lines()[:2])
     np.testing.assert_allclose(training, held_out)  # which are the same rows

@@ -1,8 +1,8 @@
 """Which bends columns get: knots at quantiles, of which a forward search keeps those that pay.
 
 The search is that of a linear model of the targets, or of which class rows have. It begins with
-all features; a bend enters where it lowers the squared error by more than the extended criterion of
-Chen and Chen (2008) takes for one of so many.
+all features, or those that tell most; a bend enters where it lowers the squared error by more than
+the extended criterion of Chen and Chen (2008) takes for one of so many.
 
 References
 ----------
@@ -34,6 +34,9 @@ SKEWED = 1.0
 MOST_COLUMNS, MOST_BENDS, MOST_OF_COLUMN = 48, 16, 2
 """How many columns may bend, how many knots and logarithms there may be, and of one column."""
 
+MOST_FIRST = 512
+"""How many features, those that tell most, the linear model begins with; it takes their square."""
+
 # A knot is rounded to this share of a standard deviation at least, since it is to be read.
 _ROUND_TO_SHARE = 0.1
 _ROUNDING = 1e-12  # share of the largest number that a spread is none below
@@ -51,7 +54,9 @@ def bent_schema(
     if dataset.n_classes == 1:
         return schema
     first = np.searchsorted(schema.column_of, np.arange(len(schema)))
-    found = _forward_search(dataset.X, dataset, _candidates(schema, dataset))
+    found = _forward_search(
+        np.arange(dataset.X.shape[1]), dataset, _candidates(schema, dataset)
+    )
     made = list(schema.columns)
     for c, bend, _ in sorted(found, key=lambda one: (one[1].kind, one[1].knot)):
         is_signed = bend.kind == ABOVE and signs is not None and signs[first[c]] != 0
@@ -79,7 +84,9 @@ def open_features(dataset: Dataset) -> np.ndarray:
     ]
     entered = {
         (base, bend.kind == LOG, bend.knot)
-        for base, bend, _ in _forward_search(dataset.X[:, is_open], dataset, candidates)
+        for base, bend, _ in _forward_search(
+            np.flatnonzero(is_open), dataset, candidates
+        )
     }
     for j, (base, bend) in bends.items():
         is_open[j] = (base, bend.kind == LOG, bend.knot) in entered
@@ -174,9 +181,16 @@ def _forward_search(
     n_rows = (
         float(dataset.n_groups) if dataset.groups is not None else dataset.total_weight
     )
-    n_first = first.shape[1]
+    if len(first) > MOST_FIRST:
+        strongest = np.argsort(-correlations(dataset, share)[first], kind="stable")
+        first = np.sort(first[strongest[:MOST_FIRST]])
+    n_first = len(first)
     columns = np.column_stack(
-        [first, *(feature for _, _, feature in candidates), _targets(dataset)]
+        [
+            dataset.X[:, first],
+            *(feature for _, _, feature in candidates),
+            _targets(dataset),
+        ]
     )
     columns -= share @ columns
     spread = np.sqrt(share @ columns**2)

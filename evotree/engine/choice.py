@@ -475,7 +475,8 @@ def with_sizes(
     They are the best on the rows of a fold among all trees that were found there and their
     prunings, as `evotree.front.select` takes them from the front of all rows.
     """
-    if problem.evolution.variation.algorithm == "nsga2" or problem.leaf_models:
+    has_own = problem.evolution.variation.algorithm == "nsga2"
+    if not trials or has_own or problem.leaf_models is not None:
         return trials
     losses_of = CandidateLosses(problem)
     folds = make_folds(rows, fold_count(rows, _MAX_FOLDS), own_streams()[0])

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
-from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
@@ -41,8 +40,8 @@ from evotree.dataset import (
 from evotree.estimators.rows import (
     Beside,
     ClassReader,
+    NumberReader,
     RowEncoder,
-    TargetReader,
     is_of_several_outputs,
 )
 from evotree.fitness.probabilities import fit_soft_sides
@@ -125,6 +124,24 @@ class TreeEstimator(RowEncoder):
         """
         rows = self._features(X)  # first: it says so where there is no model
         return self.tree_.decision_path(rows)
+
+    def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return encoded rows, and their labels or targets, as many as the tree predicts."""
+        y = self._read_y(X, y)
+        several = is_of_several_outputs(y)
+        rows, y = check_X_y(
+            self._features(X),
+            y,
+            dtype=np.float64,
+            multi_output=several,
+            estimator=self,
+        )
+        n_outputs, allowed = y.shape[1] if several else 1, self.tree_.values.shape[1]
+        if self.fitted_.classes is None and n_outputs != allowed:
+            raise ValueError(
+                f"y has {n_outputs} outputs: allowed are {allowed}, as in fit."
+            )
+        return rows, y
 
     def _html_repr(self) -> str:
         """Return what a notebook shows: scikit-learn's diagram, and the tree, if there is one."""
@@ -273,7 +290,7 @@ class Calibration(NamedTuple):
     )  # how many groups have come with each; None where rows count
 
 
-class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
+class TreeRegressor(NumberReader, TreeEstimator):
     """A regressor whose model is one oblique tree with a mean or a line in each leaf.
 
     Of several outputs each has its own.
@@ -327,25 +344,6 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         predictions = self.tree_.predict_value(rows)
         return predictions if predictions.shape[1] > 1 else predictions[:, 0]
 
-    def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return encoded rows and their targets, as many as the tree predicts."""
-        several = is_of_several_outputs(y)
-        rows, y = check_X_y(
-            self._features(X),
-            y,
-            dtype=np.float64,
-            multi_output=several,
-            y_numeric=True,
-            estimator=self,
-        )
-        n_outputs = y.shape[1] if several else 1
-        allowed = self.tree_.values.shape[1]
-        if n_outputs != allowed:
-            raise ValueError(
-                f"y has {n_outputs} outputs: allowed are {allowed}, as in fit."
-            )
-        return rows, y
-
     def calibrate(
         self, X: Any, y: Any, *, groups: Any = None, exposure: Any = None
     ) -> Self:
@@ -356,16 +354,17 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         however many rows it has (Lee, Barber and Willett 2023). Where the model was fitted with
         exposures, `exposure` has those of these rows, and intervals are for rates.
         """
+        check_is_fitted(self)
+        self.fitted_.check_beside("calibrate", exposure, groups=groups)
+        beside = Beside(groups=groups, exposure=exposure).in_order(X, y)
         rows, y = self._check_targets(X, y)
-        self.fitted_.check_beside("calibrate", exposure)
+        extras, _ = beside.columns(len(rows))
         if exposure is not None:
-            extras, _ = Beside(exposure=exposure).columns(X, rows, y)
             y = y / extras[EXPOSURE]
         residuals = np.abs(y - self._predict_targets(rows))
         scores = residuals / self._units[self.tree_.apply(rows)]
         mass = None
         if groups is not None:
-            extras, _ = Beside(groups=groups).columns(X, rows, y)
             share = 1.0 / np.bincount(extras[GROUPS])[extras[GROUPS]]
             mass = np.cumsum(share[np.argsort(scores, axis=0)], axis=0)
         self._calibration = Calibration(self.fitted_, np.sort(scores, axis=0), mass)

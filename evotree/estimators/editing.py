@@ -338,7 +338,9 @@ def _differences(
 def refit(model: Any, X: Any, y: Any, beside: Beside, hold: Any) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
     check_is_fitted(model)
-    model.fitted_.check_beside("refit", beside.exposure, beside.sample_weight)
+    model.fitted_.check_beside(
+        "refit", beside.exposure, beside.sample_weight, beside.groups
+    )
     start = model.tree_
     of_edits = replace(beside, groups=None, cv=None)
     if hold is None and X is not None:
@@ -361,8 +363,7 @@ def refit(model: Any, X: Any, y: Any, beside: Beside, hold: Any) -> Any:
         getattr(model, "leaves", None) == SCORE
     ):  # points come with the tree that is kept
         found.set_params(leaves=CONSTANT)
-    given = {name: value for name, value in vars(beside).items() if value is not None}
-    found.fit(X, y, **given)
+    found.fit(X, y, **beside.given)
     editor = Editor(found, X, y, of_edits)
     if isinstance(start.models, ScoreModels):  # what was found stands on the same score
         splits = found.tree_.with_models(start.models)

@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
-from sklearn.utils import check_X_y
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import StrOptions, check_parameters, documented, with_nested
-from evotree.dataset import Dataset
-from evotree.engine.choice import Choice
+from evotree.dataset import EXPOSURE, Dataset
+from evotree.engine.choice import Choice, penalties_of_rows
 from evotree.engine.config import (
     GROUPS,
     Evolution,
@@ -46,7 +46,6 @@ from evotree.parallel import one_blas_thread
 from evotree.rng import seed_from
 from evotree.schema import NumericColumn, Schema
 from evotree.tables.columns import positions_of
-from evotree.tables.frames import read_labels
 from evotree.tree import ObliqueTree
 
 _SHAPE = """max_depth : int, at least 1, or None, default=None
@@ -313,7 +312,14 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         with self._unchanged_on_failure(), one_blas_thread(), compiling:
             dataset = self._make_dataset(X, y, beside, evolution_of(self).scaling)
             continues = getattr(self, "_last", None) if self.warm_start else None
-            result = RowSearch(self._problem(dataset, begin)).result(continues)
+            problem = self._problem(dataset, begin)
+            is_one = len(penalties_of_rows(problem.config, dataset)) == 1
+            if cv is not None and is_one and problem.has_one_kind:
+                raise ValueError(
+                    "cv is given, but nothing is chosen by rows held out, as size_penalty, "
+                    "term_penalty and leaves are given, too: allowed is None."
+                )
+            result = RowSearch(problem).result(continues)
             self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
@@ -450,10 +456,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         else:
             held_out = None
             if X is not None:
-                self.fitted_.check_beside("select_tree", exposure)
-                rows = self._held_out(X, y)
+                self.fitted_.check_beside("select_tree", exposure, groups=groups)
                 beside = Beside(groups=groups, exposure=exposure)
-                held_out = rows.with_extras(beside.columns(X, rows.X, rows.y)[0])
+                held_out = self._held_out(X, y, beside.in_order(X, y))
             chosen = select(
                 self.pareto_front_,
                 rule,
@@ -542,12 +547,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """Return the same model with a tree whose leaves may predict otherwise."""
         return replace(fitted, tree=tree)
 
-    def _held_out(self, X: Any, y: Any) -> Dataset:
+    def _held_out(self, X: Any, y: Any, beside: Beside) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
-        y = read_labels(y) if is_classifier(self) else y
-        rows, y = check_X_y(self._features(X), y, dtype=np.float64, estimator=self)
-        rows = Dataset.in_raw_units(rows, y, self.fitted_.classes)
-        return rows.evolved_for(self.objective_)
+        rows, y = self._check_targets(X, y)
+        extras, _ = beside.columns(len(y))
+        held_out = Dataset.in_raw_units(rows, y, self.fitted_.classes)
+        return held_out.with_extras(extras).evolved_for(self.objective_)
 
     # ---- parameters ------------------------------------------------------------------------------
 
@@ -639,7 +644,8 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         without one, 1 for each error.
         """
         rows = self._features(X)
-        y = read_labels(y)
+        y, weight = self._judged(X, y, sample_weight)
+        check_consistent_length(rows, y)
         codes = positions_of(self.classes_.tolist(), y)
         if (unknown := np.asarray(y)[codes < 0]).size:
             raise ValueError(
@@ -647,7 +653,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
                 f"{self.classes_.tolist()}."
             )
         paid = costs_of_rows(self.fitted_, rows, codes)
-        return float(np.average(paid, weights=sample_weight))
+        return float(np.average(paid, weights=weight))
 
     def _fitted_of(
         self,
@@ -755,11 +761,6 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     objective: Any = field(default="squared_error", kw_only=False)
     leaves: Any = "auto"
 
-    def _held_out(self, X: Any, y: Any) -> Dataset:
-        """Return held-out rows in raw units."""
-        rows, y = self._check_targets(X, y)
-        return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
-
     def predict(
         self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -770,6 +771,23 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
         `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, exposure: Any = None
+    ) -> float:
+        """Return R², of several outputs the mean of theirs.
+
+        Where the model was fitted with exposures, `exposure` has those of these rows: the rates are
+        predicted, each of which counts by its exposure.
+        """
+        check_is_fitted(self)
+        self.fitted_.check_beside("score", exposure)
+        if exposure is not None:
+            beside = Beside(exposure=exposure).in_order(X, y)
+            y, weight = self._judged(X, y, sample_weight)
+            at = beside.columns(len(y))[0][EXPOSURE]
+            y, sample_weight = y / at, at if weight is None else at * weight
+        return super().score(X, y, sample_weight)
 
 
 def _expected_costs(fitted: Fitted) -> np.ndarray:

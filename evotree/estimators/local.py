@@ -138,12 +138,16 @@ class LocalTree(base.TreeEstimator):
             out together, and the standard errors of its rule are those of groups.
         cv : int, splitter or iterable of pairs, optional
             The folds of ``pruning="cross_validation"``, as for `EvoTreeClassifier`; other rules
-            hold out what the last one does. Without `pruning` no rows are held out.
+            hold out what the last one does. None without `pruning`, which holds no rows out.
         """
         check_parameters(self)
         with self._unchanged_on_failure():
             beside = Beside(sample_weight, groups=groups, cv=cv)
             dataset = self._make_dataset(X, y, beside, self.scaling)
+            if cv is not None and getattr(self, "pruning", None) is None:
+                raise ValueError(
+                    "cv is given, but nothing is pruned by rows held out: allowed is None."
+                )
             self._fit(dataset.evolved_for(self._objective(dataset)))
         return self
 

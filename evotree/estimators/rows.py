@@ -21,10 +21,10 @@ from typing import Annotated, Any, Self
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from evotree.configuration import (
     Constrained,
@@ -38,7 +38,6 @@ from evotree.dataset import (
     PART,
     TRAINED_ON,
     Dataset,
-    as_numbers,
     check_weight,
 )
 from evotree.fitness.base import Objective
@@ -64,15 +63,17 @@ from evotree.tables.columns import (
     numbers_of,
 )
 from evotree.tables.frames import (
+    as_numbers,
     as_table,
     by_label,
     by_row,
+    frame_of,
     is_frame,
     level_of_user,
     read_labels,
     refuse_collections,
     refuse_complex,
-    refuse_dates,
+    row_labels,
     unmasked,
 )
 from evotree.words import listed
@@ -100,25 +101,35 @@ class Beside:
     exposure: Any = None
     extras: Any = None  # further columns, as arrays by name
 
-    def weights(self, X: Any, table: Any) -> np.ndarray:
-        """Return the weights of the rows of a table, within the bounds of data sets."""
-        weight = by_row(self.sample_weight, X, "sample_weight")
-        return check_weight(weight, len(table))
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is given, by name."""
+        return {name: one for name, one in vars(self).items() if one is not None}
 
-    def columns(self, X: Any, table: Any, y: np.ndarray) -> tuple[dict[str, Any], Any]:
-        """Return the extra columns of a data set, and its folds, for rows that are checked."""
+    def in_order(self, X: Any, y: Any) -> Self:
+        """Return the same in the order of the rows of `X`, or of `y` where these have no labels.
+
+        Of a splitter the pairs are returned; it sees rows, labels and groups as they came.
+        """
+        rows = y if row_labels(X) is None else X
+        names = ("sample_weight", "sensitive", GROUPS, EXPOSURE)
+        given = {name: by_row(getattr(self, name), rows, name) for name in names}
+        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
+            given["cv"] = [*self.cv.split(X, by_row(y, X, "y"), given[GROUPS])]
+        return replace(self, **given)
+
+    def columns(self, n_rows: int) -> tuple[dict[str, Any], Any]:
+        """Return the extra columns of a data set of rows in order, and its folds."""
         extras = {}
         groups, cv = None, self.cv
         if self.sensitive is not None:
-            extras["sensitive"] = by_row(self.sensitive, X, "sensitive")
+            extras["sensitive"] = self.sensitive
         if self.groups is not None:
-            groups = read_groups(by_row(self.groups, X, GROUPS), len(table))
-            extras[GROUPS] = groups
+            extras[GROUPS] = groups = read_groups(self.groups, n_rows)
         if self.exposure is not None:
-            exposure = by_row(self.exposure, X, EXPOSURE)
-            extras[EXPOSURE] = read_exposure(exposure, len(table))
+            extras[EXPOSURE] = read_exposure(self.exposure, n_rows)
         if cv is not None:
-            cv, part_of = read_folds(cv, table, y, groups)
+            cv, part_of = read_folds(cv, n_rows, groups)
             if part_of is not None:
                 extras[PART] = part_of
         return extras | (self.extras or {}), cv
@@ -237,6 +248,17 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         """Return what leaves are fitted for; None for the shares of classes, and for means."""
         return None
 
+    def _read_y(self, X: Any, y: Any) -> Any:
+        """Return labels, targets or times that stand beside rows, in their order."""
+        raise NotImplementedError
+
+    def _judged(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Return what predictions of rows are compared with, and the weights, None for none."""
+        weight = Beside(sample_weight).in_order(X, y).sample_weight
+        if weight is not None:
+            weight = check_weight(weight, _num_samples(X))
+        return self._read_y(X, y), weight
+
     def _cells(self, X: Any) -> pd.DataFrame:
         """Return checked rows as a table with the columns of the fit, in their order."""
         self._features(X)
@@ -279,12 +301,11 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         scaling: str,
         task: str,
         beside: Beside,
-        X: Any,
         schema: Schema | None,
         output_names: tuple[str, ...] | None = None,
     ) -> Dataset:
         """Return a data set of training rows, a table of `X`; without a schema it is learned."""
-        extras, cv = beside.columns(X, table, y)
+        extras, cv = beside.columns(len(table))
         if schema is None:
             schema = self._fit_schema(table, weight)
         dataset = Dataset.from_arrays(
@@ -400,9 +421,10 @@ class ClassReader(ClassifierMixin, RowEncoder):
         scaling: str = "standard",
         schema: Schema | None = None,
     ) -> Dataset:
-        table, y = self._read_training_rows(X, read_labels(y))
+        beside = beside.in_order(X, y)
+        table, y = self._read_training_rows(X, self._read_y(X, y))
         check_classification_targets(y)
-        weight = beside.weights(X, table)
+        weight = check_weight(beside.sample_weight, len(table))
         if self.class_weight is not None:
             with np.errstate(over="ignore"):
                 weight = weight * class_weight_of_rows(self.class_weight, y, weight)
@@ -412,12 +434,15 @@ class ClassReader(ClassifierMixin, RowEncoder):
                 f"class_weight={self.class_weight!r}: the product with sample_weight",
             )
         return self._encoded(
-            table, y, weight, scaling, "classification", beside, X, schema
+            table, y, weight, scaling, "classification", beside, schema
         )
+
+    def _read_y(self, X: Any, y: Any) -> Any:
+        return read_labels(by_row(y, X, "y"))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, the share of the weight of rows that it gets right."""
-        return super().score(X, read_labels(y), sample_weight)
+        return super().score(X, *self._judged(X, y, sample_weight))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`.
@@ -446,25 +471,18 @@ class TargetReader(RowEncoder):
         scaling: str = "standard",
         schema: Schema | None = None,
     ) -> Dataset:
-        refuse_dates(y, "numbers")
-        header = getattr(y, "columns", None)
+        header = getattr(frame_of(y), "columns", None)
+        beside = beside.in_order(X, y)
+        y = self._read_y(X, y)
         several = is_of_several_outputs(y)
-        try:
-            table, y = self._read_training_rows(
-                X, y, y_numeric=True, multi_output=several
-            )
-        except ValueError as error:
-            if "could not convert" in str(error):
-                as_numbers("y", y)  # names what holds the text
-            raise
+        table, y = self._read_training_rows(X, y, y_numeric=True, multi_output=several)
         dataset = self._encoded(
             table,
             y,
-            beside.weights(X, table),
+            check_weight(beside.sample_weight, len(table)),
             scaling,
             "regression",
             beside,
-            X,
             schema,
             tuple(map(str, header)) if several and header is not None else None,
         )
@@ -472,12 +490,24 @@ class TargetReader(RowEncoder):
             return with_split_features(dataset, self.leaves.split_features)
         return dataset
 
+    def _read_y(self, X: Any, y: Any) -> Any:
+        # Targets that are missing are asked for by scikit-learn's own words.
+        return y if y is None else as_numbers("y", by_row(frame_of(y), X, "y"))
+
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
         objective = compose("squared_error", dataset, leaves=self.leaves)
         n_apart = dataset.total_weight if dataset.groups is None else dataset.n_groups
         price = term_penalty_of_rows(n_apart)
         return None if objective is None else objective.penalized(price)
+
+
+class NumberReader(RegressorMixin, TargetReader):
+    """An estimator whose targets are numbers that it predicts."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², of several outputs the mean of theirs."""
+        return super().score(X, *self._judged(X, y, sample_weight))
 
 
 # ---- what stands beside rows ---------------------------------------------------------------------
@@ -535,14 +565,13 @@ def read_exposure(exposure: Any, n_rows: int) -> np.ndarray:
 
 
 def read_folds(
-    cv: Any, X: Any, y: np.ndarray, groups: np.ndarray | None
+    cv: Any, n_rows: int, groups: np.ndarray | None
 ) -> tuple[int | np.ndarray, np.ndarray | None]:
     """Return a number of folds, or what they do with parts of the rows, and the part of each row.
 
     The first is an array of shape (n_parts, n_folds) then, as `evotree.dataset.Dataset.cv` is, the
     second one of shape (n_rows,).
     """
-    n_rows = len(y)
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         n_groups = n_rows if groups is None else int(groups.max()) + 1
         if not 2 <= int(cv) <= n_groups:
@@ -551,26 +580,21 @@ def read_folds(
                 f"{'rows' if groups is None else 'groups'}."
             )
         return int(cv), None
-    if isinstance(cv, str | bool) or not (
-        hasattr(cv, "split") or hasattr(cv, "__iter__")
-    ):
+    if isinstance(cv, str | bool) or not hasattr(cv, "__iter__"):
         raise ValueError(f"cv={cv!r}: {_ALLOWED}.")
-    pairs = [*(cv.split(X, y, groups) if hasattr(cv, "split") else cv)]
+    pairs = [*cv]
+    labels = np.arange(n_rows) if groups is None else groups
     roles = np.zeros((n_rows, len(pairs)), dtype=np.int8)
     for fold, pair in enumerate(pairs):
         train, test = _positions_of(pair, fold, n_rows)
         roles[train, fold] = TRAINED_ON
         roles[test, fold] = HELD_OUT
-        if groups is None:
-            shared = np.intersect1d(train, test)
-        else:
-            shared = np.flatnonzero(np.isin(groups, groups[train]))
-            shared = shared[np.isin(groups[shared], groups[test])]
-        if shared.size:
+        is_shared = np.isin(labels, labels[train]) & np.isin(labels, labels[test])
+        if is_shared.any():
             what = "the row" if groups is None else "the group of the row"
             raise ValueError(
-                f"cv has {what} {shared[0]} in both parts of the pair {fold}: allowed are pairs "
-                f"that share no {'row' if groups is None else 'group; GroupKFold makes such'}."
+                f"cv has {what} {is_shared.argmax()} in both parts of the pair {fold}: allowed "
+                f"are those without a common {'row' if groups is None else 'group, of GroupKFold'}."
             )
     if ((roles == HELD_OUT).sum(axis=1) > 1).any() or not pairs:
         raise ValueError(
@@ -589,19 +613,19 @@ def _positions_of(pair: Any, fold: int, n_rows: int) -> list[np.ndarray]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"cv has {pair!r} for the pair {fold}: {_ALLOWED}.") from error
     for one in positions:
-        are_whole = one.dtype.kind in "iu" or one.size == 0
-        if not are_whole or (one.size and not 0 <= one.min() <= one.max() < n_rows):
+        rows = np.unique(one)
+        is_whole = one.dtype.kind in "iu" and len(rows) == one.size
+        if one.size and not (is_whole and 0 <= rows[0] <= rows[-1] < n_rows):
             raise ValueError(
-                f"cv has positions in the pair {fold} that are no rows: allowed are integers from "
-                f"0 to {n_rows - 1}."
+                f"cv has positions in the pair {fold} that are no rows, or some twice: allowed are "
+                f"integers from 0 to {n_rows - 1}, each once."
             )
     return [one.astype(np.int64) for one in positions]
 
 
 def is_of_several_outputs(y: Any) -> bool:
     """Return whether targets have several columns."""
-    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
-    return len(shape) == 2 and shape[1] > 1
+    return np.ndim(y) == 2 and np.shape(y)[1] > 1
 
 
 def class_weight_of_rows(

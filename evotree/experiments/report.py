@@ -3,6 +3,7 @@
 Results may be those of strangers: the names of the files are fixed, and texts are shown as texts.
 """
 
+import warnings
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -17,6 +18,7 @@ from evotree.experiments.comparison import in_markdown, markdown_table
 from evotree.experiments.protocols import Protocol
 from evotree.experiments.runner import DONE
 from evotree.experiments.store import read_definition, read_runs
+from evotree.files import write_whole
 from evotree.plotting.style import save_picture
 
 _DECIMALS = 3
@@ -92,10 +94,14 @@ def write_report(folder: Path, reference: str | None = None) -> list[Path]:
     sized = sized[sized["complexity"] > 0]  # a logarithmic axis has no place for 0
     if metric in scored and comparison.complete_datasets(sized)[0]:
         ax = pictures.plot_accuracy_against_size(sized, "complexity", metric=metric)
-        paths.append(save_picture(ax, folder / _PICTURE))
-        sections += ["## Picture", _CAPTION, f"![Score and complexity]({_PICTURE})"]
+        try:
+            paths.append(save_picture(ax, folder / _PICTURE))
+            sections += ["## Picture", _CAPTION, f"![Score and complexity]({_PICTURE})"]
+        except OSError as error:  # what is told stands in the tables
+            warnings.warn(f"the report has no picture: {error}", stacklevel=2)
     report = folder / "report.md"
-    report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
+    text = "\n\n".join(map(str.strip, sections)) + "\n"
+    write_whole(report, lambda file: file.write(text.encode()))
     return [report, *paths]
 
 
@@ -138,7 +144,7 @@ def _write_csv(table: pd.DataFrame, path: Path) -> Path:
             else cell
         )
     )
-    cells.set_index("metric").to_csv(path)
+    write_whole(path, cells.set_index("metric").to_csv)
     return path
 
 

@@ -30,7 +30,13 @@ from evotree.estimators.rows import read_groups
 from evotree.experiments import comparison, execution, pictures, runner
 from evotree.experiments.experiment import innermost, tree_sizes
 from evotree.experiments.protocols import Folds, Protocol, Task, folds_of
-from evotree.tables.frames import are_many_numbers, as_table, read_labels
+from evotree.tables.frames import (
+    are_many_numbers,
+    as_numbers,
+    as_table,
+    by_row,
+    read_labels,
+)
 
 REFERENCE = "EvoTree"
 TREES, CART = (REFERENCE, f"{REFERENCE}, constant leaves"), "CART"
@@ -234,6 +240,8 @@ def compare(
         raise ValueError(
             f"task={task!r}: allowed are 'auto', 'classification' and 'regression'."
         )
+    given = {"y": y, "groups": groups, "time": time}
+    y, groups, time = (by_row(given[name], X, name) for name in given)
     X, y = as_table(X), read_labels(y)
     check_consistent_length(X, y, groups, time)
     X = X.astype(
@@ -244,7 +252,7 @@ def compare(
     )
     is_regression = task == "regression" or (task == "auto" and are_many_numbers(y))
     if is_regression:
-        y = np.asarray(y, np.float64)
+        y = as_numbers("y", y)
     if groups is not None:
         groups = read_groups(groups, len(y))
     beside = [None if some is None else np.asarray(some) for some in (groups, time)]

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.ensemble import BaseEnsemble
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,8 +27,8 @@ from evotree.estimators.rows import (
     CLASS_WEIGHT,
     Beside,
     ClassReader,
+    NumberReader,
     RowEncoder,
-    TargetReader,
 )
 from evotree.fitted import Fitted
 from evotree.forests.growing import (
@@ -231,7 +230,7 @@ class ObliqueForestClassifier(ClassReader, ObliqueForest):
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
-class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
+class ObliqueForestRegressor(NumberReader, ObliqueForest):
     """A regressor that is the mean of small sparse oblique trees, with lines or means in leaves.
 
     Each is the fittest tree on a path, as those of `ObliqueForestClassifier` with oblique splits.

@@ -1,5 +1,6 @@
 """How much of a tree is the data's, and how much the sample's: refits to other rows."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -7,21 +8,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import stats
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import (
     GroupShuffleSplit,
     ShuffleSplit,
     StratifiedShuffleSplit,
-    cross_validate,
 )
+from sklearn.utils import _safe_indexing
 
+from evotree.dataset import EXPOSURE, GROUPS
+from evotree.estimators.rows import Beside
 from evotree.fitness.base import costs_of_rows
 from evotree.fitted import used_features
 from evotree.inspection.comparison import check_model
 from evotree.operators.losses import loss_moments, mean_and_error
 from evotree.survival import Times, concordant_pairs
 from evotree.tables.columns import positions_of
-from evotree.tables.frames import by_row, read_labels
+from evotree.tables.frames import frame_of
 from evotree.words import check_whole, printable
 
 _HELD_OUT_SHARE = 0.2
@@ -85,6 +88,8 @@ def stability(
     coverage: float = 0.95,
     *,
     groups: Any = None,
+    sample_weight: Any = None,
+    exposure: Any = None,
 ) -> Stability:
     """Fit `n` clones of a model to random four fifths of the rows, and compare them.
 
@@ -111,6 +116,8 @@ def stability(
     groups : array-like of shape (n_rows,), optional
         Labels of rows that belong together: four fifths of the groups are drawn, the clones get
         them, too, and the interval takes groups for independent, not rows.
+    sample_weight, exposure : array-like of shape (n_rows,), optional
+        Weights of the rows, and what their events were counted at, for the fits and the scores.
 
     Returns
     -------
@@ -129,45 +136,40 @@ def stability(
     """
     check_model("model", model)
     if hasattr(model, "fitted_"):
-        model.fitted_.check_beside("stability")
+        model.fitted_.check_beside("stability", exposure, sample_weight, groups)
     check_whole("n", n, 2)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     is_of_classes = is_classifier(model)
     is_of_times = hasattr(model, "predict_survival_function")
-    targets = np.asarray(read_labels(y) if is_of_classes else y)
+    targets = model._read_y(X, y)
     if is_of_times:
-        targets = Times.read(y, X).columns
+        targets = targets.columns
     draw: Any = StratifiedShuffleSplit if is_of_classes else ShuffleSplit
-    table = X if hasattr(X, "iloc") else np.asarray(X)
-    labels = None
-    if groups is not None:
-        draw, labels = GroupShuffleSplit, np.asarray(by_row(groups, X, "groups"))
-    refits = cross_validate(
-        model,
-        table,
-        targets,
-        groups=labels,
-        cv=draw(n, test_size=_HELD_OUT_SHARE, random_state=random_state),
-        params=None if labels is None else {"groups": labels},
-        return_estimator=True,
-        return_indices=True,
-        error_score="raise",
+    table = frame_of(X)
+    table = table if hasattr(table, "iloc") else np.asarray(table)
+    beside = Beside(sample_weight, groups=groups, exposure=exposure).in_order(X, y)
+    given = {name: np.asarray(values) for name, values in beside.given.items()}
+    labels = given.get(GROUPS)
+    if labels is not None:
+        draw = GroupShuffleSplit
+    draws = draw(n, test_size=_HELD_OUT_SHARE, random_state=random_state)
+    train, tests = zip(*draws.split(table, targets, labels), strict=True)
+    fits, scores = zip(
+        *(
+            _refit(model, table, targets, given, *pair)
+            for pair in zip(train, tests, strict=True)
+        ),
+        strict=True,
     )
-    fits, scores = refits["estimator"], refits["test_score"]
-    train, tests = refits["indices"]["train"], refits["indices"]["test"]
+    if exposure is not None:  # rates are predicted
+        targets = targets / given[EXPOSURE]
     found = np.array([fit.predict(table) for fit in fits])
     unit = 1.0 if is_of_classes else targets.var(axis=0).mean() or 1.0
     if is_of_times:
         found, unit = np.log(found), 1.0
-    measure, losses = _judged(fits, found, table, targets, tests)
-    best = 1.0
-    if fits[0].fitted_.is_of_costs:
-        best, scores = np.inf, np.array([one.mean() for one in losses])
-    errors = [
-        _error_of_all(one, test, labels)
-        for one, test in zip(losses, tests, strict=True)
-    ]
+    measure, errors = _judged(fits, found, table, targets, tests, labels)
+    best = np.inf if fits[0].fitted_.is_of_costs else 1.0
     pairs = list(combinations(range(n), 2))
     agreement, disagreement = _agreement(found, pairs, unit, is_of_classes)
     used, roots = [_used_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))
@@ -198,6 +200,24 @@ def stability(
     )
 
 
+def _refit(
+    model: Any,
+    table: Any,
+    targets: np.ndarray,
+    given: Mapping[str, np.ndarray],
+    train: np.ndarray,
+    test: np.ndarray,
+) -> tuple[Any, float]:
+    """Return a clone that is fitted to some rows, and its score on others."""
+    fit, judge = (
+        {name: values[rows] for name, values in given.items()} for rows in (train, test)
+    )
+    judge.pop(GROUPS, None)
+    refit = clone(model).fit(_safe_indexing(table, train), targets[train], **fit)
+    score = refit.cost_score if refit.fitted_.is_of_costs else refit.score
+    return refit, score(_safe_indexing(table, test), targets[test], **judge)
+
+
 def _agreement(
     found: np.ndarray, pairs: list[tuple[int, int]], unit: float, is_of_classes: bool
 ) -> tuple[float, np.ndarray]:
@@ -214,24 +234,35 @@ def _agreement(
 
 
 def _judged(
-    fits: list[Any], found: np.ndarray, table: Any, targets: np.ndarray, tests: Any
-) -> tuple[str, list[np.ndarray]]:
-    """Return by what refits are judged, and what the rows that each has not seen lose by it."""
+    fits: Sequence[Any],
+    found: np.ndarray,
+    table: Any,
+    targets: np.ndarray,
+    tests: Any,
+    labels: Any,
+) -> tuple[str, list[float]]:
+    """Return by what refits are judged, and variances of what rows lose that are new to each."""
     fitted = fits[0].fitted_
-    if fitted.is_of_costs:
-        codes = positions_of(fitted.classes.tolist(), targets)
-        return fitted.measure, [
-            costs_of_rows(fit.fitted_, fit.encode(table, bends=True), codes)[test]
-            for fit, test in zip(fits, tests, strict=True)
-        ]
     is_of_classes = fitted.classes is not None
     lost: Any = partial(_lost, is_of_classes)
     measure = "accuracy" if is_of_classes else "R²"
     if fitted.is_risk:
         measure, lost = "concordance", _lost_order
-    return measure, [
-        lost(each[test], targets[test]) for each, test in zip(found, tests, strict=True)
-    ]
+    if fitted.is_of_costs:
+        codes = positions_of(fitted.classes.tolist(), targets)
+        paid = [
+            costs_of_rows(fit.fitted_, fit.encode(table, bends=True), codes)
+            for fit in fits
+        ]
+        losses = [one[test] for one, test in zip(paid, tests, strict=True)]
+        measure = fitted.measure
+    else:
+        losses = [
+            lost(each[test], targets[test])
+            for each, test in zip(found, tests, strict=True)
+        ]
+    errors = map(_error_of_all, losses, tests, [labels] * len(fits))
+    return measure, list(errors)
 
 
 def _lost(is_of_classes: bool, found: np.ndarray, targets: np.ndarray) -> np.ndarray:

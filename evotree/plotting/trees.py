@@ -30,7 +30,7 @@ from evotree.plotting.style import (
     short_name,
     tint,
 )
-from evotree.tables.frames import read_labels
+from evotree.tables.frames import by_row, read_labels
 from evotree.texts import Wording, missing_lines, note_lines, score_lines
 from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
 from evotree.words import check_whole, counted, fold
@@ -505,7 +505,7 @@ def points_of(source: Any, X: Any, y: Any) -> Points:
     cells = check_array(
         getattr(source, "encode", np.asarray)(X), dtype=np.float64, input_name="X"
     )
-    given = np.asarray(read_labels(y))
+    given = np.asarray(read_labels(by_row(y, X, "y")))
     if cells.shape[1] != len(schema.read_by_code):
         raise ValueError(
             f"X has shape {cells.shape}: the tree has n_features={tree.n_features}."

@@ -55,6 +55,7 @@ from evotree.tables.columns import (
     positions_of,
     reading,
 )
+from evotree.tables.frames import by_row
 from evotree.texts import Wording, export_rules, numbered
 from evotree.tree import (
     ObliqueTree,
@@ -837,4 +838,10 @@ def report(model: Any, X: Any = None, y: Any = None) -> Report:
         raise ValueError(
             f"report: the tree has {len(targets)} outputs; a page shows one."
         )
-    return Report(collect(subject, None if X is None else model._cells(X), y))
+    if (
+        y is not None
+        and subject.fitted.arguments.has_exposures > subject.fitted.is_risk
+    ):
+        raise ValueError("report: a page measures no rates; allowed is y=None.")
+    cells = None if X is None else model._cells(X)
+    return Report(collect(subject, cells, by_row(y, X, "y")))

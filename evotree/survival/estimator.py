@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import documented
-from evotree.dataset import EXPOSURE, Dataset
+from evotree.dataset import EXPOSURE, Dataset, check_weight
 from evotree.estimators import base
 from evotree.estimators.evolved import _ATTRIBUTES, _RUN, _SHAPE, EvolvedTree
 from evotree.estimators.rows import Beside, TargetReader
@@ -124,11 +124,12 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         schema: Schema | None = None,
     ) -> Dataset:
         """Return the rows as events at exposures, the cumulative hazard of them all."""
-        times = Times.read(y, X)
+        beside = beside.in_order(X, y)
+        times = self._read_y(X, y)
         table, event = self._read_training_rows(
             X, times.event.astype(np.float64), y_numeric=True
         )
-        weight = beside.weights(X, table)
+        weight = check_weight(beside.sample_weight, len(table))
         if not (times.event & (weight > 0.0)).any():
             raise ValueError("y has no event: allowed are times with at least one.")
         hazard = cumulative_hazard(times, weight)
@@ -136,7 +137,7 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         at = exposures(times, hazard)
         beside = replace(beside, exposure=at, extras=times.extras)
         dataset = self._encoded(
-            table, event, weight, scaling, "regression", beside, X, schema
+            table, event, weight, scaling, "regression", beside, schema
         )
         return replace(dataset, exposures_of=exposures_of)
 
@@ -194,14 +195,18 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         weight = rows.sample_weight / rows.extras[EXPOSURE]
         return concordance(times, tree.predict_value(rows.raw)[:, 0], weight)
 
-    def _held_out(self, X: Any, y: Any) -> Dataset:
+    def _read_y(self, X: Any, y: Any) -> Times:
+        return Times.read(y, X)
+
+    def _held_out(self, X: Any, y: Any, beside: Beside) -> Dataset:
         """Return held-out rows in raw units, as events at the hazard of the training rows."""
-        times = Times.read(y, X)
+        times = self._read_y(X, y)
         rows = Dataset.in_raw_units(
             self._features(X).astype(np.float64), times.event.astype(np.float64), None
         )
         at = exposures(times, self.cum_baseline_hazard_)
-        return rows.with_extras({EXPOSURE: at}).evolved_for(self.objective_)
+        extras, _ = beside.columns(len(times.time))
+        return rows.with_extras({**extras, EXPOSURE: at}).evolved_for(self.objective_)
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the risk of each row: its hazard, by that of all training rows.
@@ -213,7 +218,9 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return Harrell's concordance of the risks, the share of pairs in the right order."""
-        return concordance(Times.read(y, X), self.predict(X), sample_weight)
+        risk = self.predict(X)
+        times, weight = self._judged(X, y, sample_weight)
+        return concordance(times, risk, weight)
 
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False
@@ -234,13 +241,16 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
 
         As `predict_cumulative_hazard_function` returns its functions.
         """
-        values = np.exp(-self.predict_cumulative_hazard_function(X, True))
+        values = self.predict_cumulative_hazard_function(X, True)
+        np.exp(np.negative(values, out=values), out=values)
         return values if return_array else self._functions(values)
 
     def predict_median(self, X: Any) -> np.ndarray:
         """Return the time by which the event of each row is as likely as not; infinity if never."""
-        functions = self.predict_survival_function(X)
-        return np.array([median_time(function) for function in functions])
+        risk, hazard = self.predict(X), self.cum_baseline_hazard_
+        # A half survives a hazard of log(2); no function of a row is needed to see when that is.
+        at = np.searchsorted(hazard.y, (math.log(2.0) - 1e-12) / risk)
+        return np.append(hazard.x, np.inf)[at]
 
     def _functions(self, values: np.ndarray) -> np.ndarray:
         """Return rows of values as step functions."""

@@ -10,6 +10,8 @@ hazard of all rows up to its time.
 
 References
 ----------
+Fenwick P. (1994). A new data structure for cumulative frequency tables. Software: Practice and
+Experience 24, 327-336.
 LeBlanc M., Crowley J. (1992). Relative risk trees for censored survival data. Biometrics 48,
 411-425.
 Harrell F. E., Califf R. M., Pryor D. B., Lee K. L., Rosati R. A. (1982). Evaluating the yield of
@@ -22,18 +24,22 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
+from sklearn.utils import check_consistent_length
 
+from evotree._jit import kernel
 from evotree.dataset import EVENTS
-from evotree.tables.frames import by_row
+from evotree.tables.frames import as_numbers, by_row, frame_of, unmasked
 
 TIME, ENTRY = "time", "entry"
 """Extra columns, beside the events, of rows of a data set whose targets are times to an event."""
+
+_NAMES = (EVENTS, TIME, ENTRY)
 
 _ALLOWED = (
     "allowed are a structured array of event and time, as scikit-survival has it, and a frame or "
     "array of the columns event, time and, with left truncation, entry"
 )
+_ROUNDING = 1e-12  # share of a sum that a difference is none below
 # No exposure is below this share of the first step of the hazard.
 _LEAST_SHARE = 1e-6
 
@@ -49,7 +55,9 @@ class Times(NamedTuple):
     @classmethod
     def read(cls, y: Any, X: Any = None) -> Self:
         """Return the times that users hand over, checked; in the order of the labels of `X`."""
-        columns = [_numbers_of_times(by_row(one, X, "y")) for one in _columns_of(y)]
+        columns = [as_numbers("y", by_row(one, X, "y")) for one in _columns_of(y)]
+        if X is not None:
+            check_consistent_length(X, columns[0])
         event, time, *more = columns
         entry = more[0] if more else np.full(len(time), -np.inf)
         if not np.isin(event, (0.0, 1.0)).all():
@@ -87,36 +95,38 @@ class Times(NamedTuple):
     @classmethod
     def of(cls, extras: Mapping[str, np.ndarray]) -> Self:
         """Return the times that the extra columns of a data set have."""
-        return cls(*(extras[name] for name in (EVENTS, TIME, ENTRY)))
+        return cls(*(extras[name] for name in _NAMES))
 
     @property
     def extras(self) -> dict[str, np.ndarray]:
         """The columns by the names that they have in a data set."""
-        return dict(zip((EVENTS, TIME, ENTRY), self, strict=True))
+        return dict(zip(_NAMES, self, strict=True))
 
 
 def _columns_of(y: Any) -> list[Any]:
-    """Return the two or three columns of times to an event."""
-    names = getattr(getattr(y, "dtype", None), "names", None)
-    if names is None:
-        names = getattr(y, "columns", None)
+    """Return the columns event, time and, if there are three, entry, of times to an event.
+
+    Those that have these names are read by them, others in this order.
+    """
+    y = frame_of(y)
+    names = getattr(y, "columns", getattr(getattr(y, "dtype", None), "names", None))
     if names is not None:
+        places = {str(name).casefold(): at for at, name in enumerate(names)}
+        known = _NAMES[: len(names)]
+        if {*known} == {*places}:
+            names = [names[places[one]] for one in known]
+        elif any(places.get(one, at) != at for at, one in enumerate(_NAMES)):
+            raise ValueError(f"y has the columns {[*names]}: {_ALLOWED}.")
         columns = [y[name] for name in names]
+    elif isinstance(y, tuple):
+        columns = list(y)
     else:
-        columns = list(y if isinstance(y, tuple) else np.atleast_2d(np.asarray(y)).T)
+        columns = list(np.atleast_2d(unmasked(np.asanyarray(y))).T)
     if len(columns) not in (2, 3):
         raise ValueError(f"y has {len(columns)} columns: {_ALLOWED}.")
     if len({len(column) for column in columns}) > 1:
         raise ValueError(f"y has columns of several lengths: {_ALLOWED}.")
     return columns
-
-
-def _numbers_of_times(column: Any) -> np.ndarray:
-    """Return a column as floats; what is no number is refused."""
-    try:
-        return pd.Series(column).to_numpy(dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y: {error}; {_ALLOWED}.") from error
 
 
 @dataclass(repr=False, eq=False)
@@ -224,14 +234,76 @@ def concordant_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights of the pairs of each row that are in the right order, and of all."""
     weight = np.ones(len(risk)) if weight is None else weight
-    right, pairs = np.zeros((2, len(risk)))
-    for i in np.flatnonzero(times.event).tolist():
-        is_later = times.time > times.time[i]
-        is_later |= (times.time == times.time[i]) & ~times.event
-        others = np.flatnonzero(is_later & (times.entry < times.time[i]))
-        of_all = weight[i] * weight[others]
-        is_right = (risk[i] > risk[others]) + 0.5 * (risk[i] == risk[others])
-        for sums, of_pairs in ((right, of_all * is_right), (pairs, of_all)):
-            sums[i] += of_pairs.sum()
-            sums[others] += of_pairs
+    rank = np.unique(risk, return_inverse=True)[1]
+    # Whole numbers in the order of time; rows that are censored at the time of an event are later.
+    moments = np.unique(np.append(times.time, times.entry), return_inverse=True)[1]
+    end, begin = moments.reshape(2, -1) * 2
+    end += ~times.event
+    at = np.flatnonzero(times.event)
+    # Rows that end after an event less those that begin then or later; events before a row ends
+    # less those before it begins.
+    later = np.zeros((len(risk), 2))
+    later[at] = _less(
+        _weights_below(-end, rank, weight, -end[at], rank[at]),
+        _weights_below(-begin, rank, weight, 1 - end[at], rank[at]),
+    )
+    from_above = rank.max(initial=0) - rank
+    events = end[at], from_above[at], weight[at]
+    earlier = _less(
+        _weights_below(*events, end, from_above),
+        _weights_below(*events, begin + 1, from_above),
+    )
+    right, pairs = (weight[:, np.newaxis] * (later + earlier)).T
     return right, pairs
+
+
+def _less(sums: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return sums of weights less sums of some of these, without what rounding leaves."""
+    rest = sums - others
+    return np.where(rest > _ROUNDING * sums, rest, 0.0)
+
+
+def _weights_below(
+    key: np.ndarray,
+    rank: np.ndarray,
+    weight: np.ndarray,
+    bound: np.ndarray,
+    of: np.ndarray,
+) -> np.ndarray:
+    """Return sums of the weights with a key below each bound, of shape (n_bounds, 2).
+
+    First of those whose rank is below one that goes with the bound, and half of those of this rank;
+    then of all.
+    """
+    order = np.argsort(key, kind="stable")
+    n_below = np.searchsorted(key[order], bound)
+    asked = np.argsort(n_below, kind="stable")
+    n_ranks = max(rank.max(initial=0), of.max(initial=0)) + 1
+    sums = np.empty((len(bound), 2))
+    sums[asked] = _running_sums(
+        n_below[asked], rank[order], weight[order], of[asked], n_ranks
+    )
+    return sums
+
+
+@kernel
+def _running_sums(n_known, rank, weight, asked, n_ranks):
+    """Return sums as `_weights_below` does of the first weights, by a tree (Fenwick 1994)."""
+    tree, equal = np.zeros(n_ranks + 1), np.zeros(n_ranks)
+    sums = np.zeros((len(asked), 2))
+    k, total = 0, 0.0
+    for q in range(len(asked)):
+        while k < n_known[q]:
+            equal[rank[k]] += weight[k]
+            total += weight[k]
+            node = rank[k] + 1
+            while node <= n_ranks:
+                tree[node] += weight[k]
+                node += node & -node
+            k += 1
+        below, node = 0.5 * equal[asked[q]], asked[q]
+        while node > 0:
+            below += tree[node]
+            node -= node & -node
+        sums[q] = below, total
+    return sums

@@ -6,6 +6,7 @@ columns of any type.
 
 import sys
 from collections.abc import Sequence
+from datetime import date, timedelta
 from numbers import Integral, Real
 from typing import Any
 
@@ -39,7 +40,10 @@ def level_of_user() -> int:
 def is_frame(X: Any) -> bool:
     """Return whether rows are a frame of pandas or polars, or a table of Arrow."""
     # Nobody has one who did not import it.
-    kinds = [("polars", "DataFrame"), ("polars", "LazyFrame"), ("pyarrow", "Table")]
+    kinds = [
+        *(("polars", "DataFrame"), ("polars", "LazyFrame")),
+        *(("pyarrow", "Table"), ("pyarrow", "RecordBatch")),
+    ]
     return isinstance(X, pd.DataFrame) or any(
         library in sys.modules and isinstance(X, getattr(sys.modules[library], kind))
         for library, kind in kinds
@@ -76,7 +80,7 @@ def as_table(X: Any) -> pd.DataFrame:
         raise ValueError(
             f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."
         )
-    frame = _of_pandas(X)
+    frame = frame_of(X)
     if not frame.columns.is_unique:
         name = frame.columns[frame.columns.duplicated()][0]
         raise ValueError(
@@ -85,9 +89,9 @@ def as_table(X: Any) -> pd.DataFrame:
     return frame
 
 
-def _of_pandas(X: Any) -> pd.DataFrame:
-    """Return a frame as one of pandas."""
-    if isinstance(X, pd.DataFrame):
+def frame_of(X: Any) -> Any:
+    """Return a frame as one of pandas; what is none stays as it is."""
+    if isinstance(X, pd.DataFrame) or not is_frame(X):
         return X
     if not hasattr(X, "schema") or not hasattr(X.schema, "items"):  # of Arrow
         return X.to_pandas()
@@ -106,17 +110,17 @@ def _of_pandas(X: Any) -> pd.DataFrame:
 
 def unmasked(X: Any) -> Any:
     """Return an array whose masked cells are NaN."""
-    if not isinstance(X, np.ma.MaskedArray):
+    if not np.ma.is_masked(X):
         return X
     cells: Any = X.astype(np.float64 if X.dtype.kind in "biuf" else object)
     return cells.filled(np.nan)
 
 
-def refuse_complex(X: Any) -> None:
+def refuse_complex(values: Any, name: str = "X") -> None:
     """Raise for an array or list of complex numbers, in words that scikit-learn asks for."""
-    if np.asarray(X).dtype.kind == "c":
+    if np.asarray(values).dtype.kind == "c":
         raise ValueError(
-            "Complex data not supported: X has such numbers, allowed are real ones."
+            f"Complex data not supported: {name} has such numbers, allowed are real ones."
         )
 
 
@@ -144,21 +148,32 @@ def by_label(values: Any, names: Sequence[Any], parameter: str) -> Any:
     return values.to_numpy()[order_of(values.index, names, parameter)]
 
 
-def by_row(values: Any, X: Any, parameter: str) -> Any:
-    """Return values of rows in the order of the rows, where both have labels of pandas."""
-    if not isinstance(values, pd.Series) or not isinstance(X, pd.DataFrame):
+def by_row(values: Any, rows: Any, parameter: str) -> Any:
+    """Return what stands beside rows in their order, by labels of pandas where both have some.
+
+    An index that counts from 0 is none; but where it has the labels of the other one in another
+    order, nobody knows which rows are meant.
+    """
+    own, others = row_labels(values), row_labels(rows)
+    # Lengths are checked elsewhere.
+    if own is None or others is None or len(own) != len(others) or own.equals(others):
         return values
-    index = values.index
-    if index.equals(X.index) or len(index) != len(X):  # lengths are checked elsewhere
-        return values
-    if index.is_unique and X.index.is_unique and index.isin(X.index).all():
-        return values.loc[X.index]
-    if index.equals(pd.RangeIndex(len(index))):
+    counts_rows = any(one.equals(pd.RangeIndex(len(one))) for one in (own, others))
+    are_same = own.is_unique and others.is_unique and own.isin(others).all()
+    if are_same and not counts_rows:
+        return values.loc[others]
+    if counts_rows and not are_same:
         return values
     raise ValueError(
-        f"{parameter} has the row labels {_shown(index)}, X has {_shown(X.index)}: allowed are the "
-        f"same ones, and values without labels, such as {parameter}.to_numpy()."
+        f"{parameter} has the row labels {_shown(own)}, the other rows have {_shown(others)}: "
+        "allowed are the same ones, in the same order if one of both only counts rows, and values "
+        f"without labels, such as {parameter}.to_numpy()."
     )
+
+
+def row_labels(values: Any) -> pd.Index | None:
+    """Return the labels that rows have in pandas; None for what has none."""
+    return values.index if isinstance(values, pd.Series | pd.DataFrame) else None
 
 
 def _shown(labels: Any) -> str:
@@ -176,7 +191,7 @@ def read_labels(y: Any) -> Any:
     `ValueError`, which says how many there are, and so do dates and labels of several types.
     """
     refuse_collections(y, "y")
-    y = _column_of_pandas(y)
+    y = unmasked(y.to_pandas() if hasattr(y, "to_pandas") else y)
     if isinstance(y, list | tuple):
         # The array of a list of numbers and texts would hold texts only.
         y = np.asarray(y, dtype=object)
@@ -184,7 +199,10 @@ def read_labels(y: Any) -> Any:
         return y
     if isinstance(y, np.ndarray) and y.dtype.kind in "biuUS":
         return y
-    refuse_dates(y, "texts and numbers")
+    if _are_dates(np.asarray(y)):
+        raise ValueError(
+            f"y has dates or times, such as {np.asarray(y)[0]}: allowed are texts and numbers."
+        )
     labels = np.asarray(y, dtype=object if y.dtype.kind == "T" else None)
     missing = np.asarray(pd.isna(labels), dtype=bool)
     if missing.any():
@@ -202,19 +220,25 @@ def are_many_numbers(y: Any) -> bool:
     return is_numeric and pd.Series(y).nunique() > MANY_TARGETS
 
 
-def refuse_dates(y: Any, allowed: str) -> None:
-    """Raise for labels or targets that are dates, times or durations."""
-    y = _column_of_pandas(y)
-    dtype = getattr(y, "dtype", None)
-    if isinstance(dtype, pd.PeriodDtype) or getattr(dtype, "kind", "") in ("m", "M"):
-        raise ValueError(
-            f"y has dates or times, such as {np.asarray(y)[0]}: allowed are {allowed}."
-        )
+def _are_dates(cells: np.ndarray) -> bool:
+    """Return whether cells are dates, times or durations, by their type or the first of them."""
+    kinds = date | timedelta | pd.Period | np.datetime64 | np.timedelta64
+    is_object = cells.dtype == object and cells.size > 0
+    return cells.dtype.kind in "mM" or (is_object and isinstance(cells.flat[0], kinds))
 
 
-def _column_of_pandas(y: Any) -> Any:
-    """Return a column of polars or Arrow as one of pandas."""
-    return y.to_pandas() if hasattr(y, "to_pandas") else y
+def as_numbers(name: str, values: Any, advice: str = "") -> np.ndarray:
+    """Return values as an array of floats; the error names what holds others."""
+    try:
+        cells = np.asarray(unmasked(values))
+        if not (_are_dates(cells) or cells.dtype.kind == "c"):
+            return np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}; allowed are numbers{advice}.") from error
+    refuse_complex(cells, name)
+    raise ValueError(
+        f"{name} has dates or times, such as {cells.flat[0]}: allowed are numbers{advice}."
+    )
 
 
 def _narrowed(labels: np.ndarray) -> np.ndarray:

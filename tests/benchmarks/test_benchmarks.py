@@ -34,6 +34,8 @@ def check(table, n_rows):
         memory.Size(200_000, 8, population_size=48, n_threads=2),
         memory.Size(500, 1_000, n_classes=2, seconds=20),
         memory.Size(500, 20_000, n_classes=2, seconds=20),
+        memory.Size(500, 20_000, n_classes=0, seconds=20),
+        memory.Size(50_000, 4, n_classes=1, seconds=20),
         memory.Size(3_000, 20, n_classes=300, seconds=20),
     ],
 )

@@ -1,7 +1,6 @@
 """Counts of events at exposures: rates are what trees predict, and rows stay rows."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -171,14 +170,6 @@ def test_errors_of_choices_count_rows_whatever_their_exposures(seed):
     deviations = gains - mean * weights
     expected = np.sqrt(40 / 39 * (deviations**2).sum()) / weights.sum()
     assert error == pytest.approx(expected)
-
-
-def test_exposures_are_found_by_the_labels_of_rows():
-    X, y, exposure = counts_of(80)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    first = brief().fit(frame, y, exposure=exposure)
-    shuffled = pd.Series(exposure, frame.index)[::-1]
-    assert brief().fit(frame, y, exposure=shuffled).tree_ == first.tree_
 
 
 def test_what_reads_rows_again_takes_their_exposures():

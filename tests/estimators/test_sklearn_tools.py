@@ -182,8 +182,8 @@ def test_what_stands_beside_rows_is_routed(model, name):
         if name == "sample_weight":
             scaler.set_fit_request(sample_weight=False)
         asking = make_pipeline(scaler, clone(model).set_fit_request(**{name: True}))
-        if name == "sample_weight":
-            asking[-1].set_score_request(sample_weight=True)
+        if name in ("sample_weight", "exposure"):
+            asking[-1].set_score_request(**{name: True})
         assert_same(clone(asking).fit(X, y, **given)[-1], expected, Z)
         grid = {f"{name_of(model).lower()}__random_state": [model.random_state]}
         search = GridSearchCV(asking, grid, cv=3, error_score="raise")
