@@ -24,8 +24,9 @@ from tqdm.auto import tqdm
 from evotree import estimators
 from evotree._jit import is_cached
 from evotree.engine.config import Evolution, Regularization, Variation
+from evotree.fitness.objectives import CLASS_OBJECTIVES, TARGET_OBJECTIVES
 from evotree.operators.initialization.growth import PRUNINGS
-from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.registry import GREEDY_PRESETS, SPLITTERS
 
 config: Any = numba.config
 
@@ -72,8 +73,8 @@ def _estimator(name: str, task: str) -> Any:
 def _rows(task: str) -> tuple[np.ndarray, np.ndarray]:
     """Return a few rows with three classes, or with targets."""
     X = np.random.default_rng(0).normal(size=(90, 3))
-    y = X[:, 0] + X[:, 1] ** 2
-    return X, np.digitize(y, (0.0, 1.0)) if task == "classification" else y
+    y = np.abs(X[:, 0] + X[:, 1] ** 2)
+    return X, np.digitize(y, (0.5, 1.5)) if task == "classification" else y
 
 
 class _Starter(Listener):
@@ -138,6 +139,9 @@ def estimators_of(task: str) -> list[Any]:
     """Return estimators that together call every kernel of a task."""
     evolved = _estimator("EvoTree", task)
     greedy = _estimator("ObliqueTree", task)
+    of_classes = task == "classification"
+    presets = GREEDY_PRESETS if of_classes else ()
+    losses = CLASS_OBJECTIVES if of_classes else TARGET_OBJECTIVES
     plain = Regularization(C=1.0, penalty="l1", noise=0.0)
     nsga2 = Evolution(variation=Variation(algorithm="nsga2"), regularization=plain)
     refining = Evolution(refinement=[*SPLITTERS, "tao"], regularization=plain)
@@ -145,7 +149,13 @@ def estimators_of(task: str) -> list[Any]:
         evolved(random_state=0),
         evolved(evolution=nsga2, max_generations=3, random_state=0),
         evolved(evolution=refining, max_generations=3, random_state=0),
+        evolved.from_preset("gea_odt", max_generations=3, random_state=0),
+        *(
+            evolved(objective=loss, max_generations=3, random_state=0)
+            for loss in losses
+        ),
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
+        *(greedy.from_preset(preset, random_state=0) for preset in presets),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
         _estimator("TAO", task)(random_state=0),
     ]
