@@ -498,7 +498,8 @@ def compile_seconds() -> float:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view that cannot be written: kernels are compiled for such rows alone."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    """Return an array that cannot be written: kernels are compiled for such rows alone."""
+    if array.flags.writeable:
+        array = array.view()
+        array.setflags(write=False)
+    return array

@@ -9,20 +9,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import config
+import numba
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
     InTreeCacheLocator,
 )
 
+_CONFIG: Any = numba.config
+
 FOLDER = "kernels"
 PROCESSOR = "x86-64-v3"
 # What processors of that name can do, in LLVM's words.
-_FEATURES = (
-    "avx,avx2,bmi,bmi2,cx16,f16c,fma,lzcnt,movbe,popcnt,sahf,sse4.1,sse4.2,ssse3,xsave"
-)
-_NEEDED = {f"+{feature}" for feature in _FEATURES.split(",")}
+_NEEDED = {
+    *("+avx", "+avx2", "+bmi", "+bmi2", "+cx16", "+f16c", "+fma", "+lzcnt", "+movbe"),
+    *("+popcnt", "+sahf", "+sse4.1", "+sse4.2", "+ssse3", "+xsave"),
+}
 
 
 class _Beside(InTreeCacheLocator):
@@ -36,7 +38,7 @@ class _Beside(InTreeCacheLocator):
 
 
 class _InFolder(CompileResultCacheImpl):
-    _locator_classes = (_Beside,)
+    _locator_classes = [_Beside]
 
 
 class ShippedCache(FunctionCache):
@@ -47,7 +49,7 @@ class ShippedCache(FunctionCache):
     def _index_key(self, signature: Any, codegen: Any) -> Any:
         signature, (triple, *own), code = super()._index_key(signature, codegen)
         # Intel's vector functions have other last digits; the wheel's kernels do not call them.
-        if set(own[1].split(",")) >= _NEEDED and not config.USING_SVML:
+        if set(own[1].split(",")) >= _NEEDED and not _CONFIG.USING_SVML:
             own = [PROCESSOR, ""]
         return signature, (triple, *own), code
 

@@ -42,6 +42,7 @@ def compile_kernels(sources):
         "NUMBA_CPU_FEATURES": "",
         "NUMBA_DISABLE_INTEL_SVML": "1",
         "NUMBA_CACHE_DIR": "",
+        "EVOTREE_NO_WARMUP": "1",  # a second process may leave half a file
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     run(sys.executable, "-m", "evotree", "warmup", cwd=sources, env=variables)
