@@ -11,10 +11,11 @@ BASE ?= HEAD~1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo experiment test core test-all test-oldest test-python check docs bench gate size clean
+.PHONY: help demo experiment test core test-all test-oldest test-python check docs bench gate size
+.PHONY: wheel-with-kernels clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/stamp-base ## evolve a few trees and draw them into demo-output/
 	$(BIN)/python -m docs.images.demo --out demo-output
@@ -59,6 +60,10 @@ gate: $(VENV)/stamp-test ## measure the speed beside the commit BASE, and fail i
 
 size: $(VENV)/stamp-base ## count the statements of the code
 	$(BIN)/python -m tests.size
+
+# Without it users' machines compile for a quarter of a minute before a first fit.
+wheel-with-kernels: $(VENV)/stamp-test ## build a wheel with compiled kernels for this system, Python and numba
+	$(BIN)/python -m tests.wheels
 
 clean: ## remove .venv, caches and built files
 	rm -rf $(VENV) $(OLDEST) .venv-python* node_modules .numba_cache .pytest_cache .mypy_cache .ruff_cache

@@ -226,6 +226,26 @@ def _guard_cache(cache_: Any) -> None:
     cache_.save_overload = save_if_possible
 
 
+def _use_caches(dispatcher: Any) -> None:
+    """Let a function be read from numba's folder, or else from the wheel's."""
+    from evotree._shipped import caches_beside  # where numba is as it is known
+
+    own = dispatcher._cache
+    caches = [own] if own.cache_path is not None else []  # as no folder can be written
+    caches += caches_beside(dispatcher.py_func)
+    for one in caches:
+        _guard_cache(one)
+    loads = [one.load_overload for one in caches]
+
+    def load_first(*key: Any) -> Any:
+        found = next(filter(None, (load(*key) for load in loads)), None)
+        if found is None and own.cache_path is None:
+            _warn_uncached("no folder can be written")
+        return found
+
+    own.load_overload = load_first
+
+
 def _tune(
     dispatcher: Any, writes: bool, is_long: bool, works: Callable[[], bool]
 ) -> None:
@@ -272,8 +292,7 @@ def _tune(
     dispatcher.compile = compile_undisturbed
     dispatcher.add_overload = add
     dispatcher.get_call_template = get_common_call_template
-    if dispatcher._cache.cache_path is not None:  # None where no folder can be written
-        _guard_cache(dispatcher._cache)
+    _use_caches(dispatcher)
 
 
 def _give_up(reason: object) -> None:
@@ -289,8 +308,7 @@ def _cached(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function as numba does it, and keep it on disk where that is possible."""
     try:
         return njit(cache=True, **_OPTIONS | options)(function)
-    except RuntimeError as error:  # no folder for the cache can be written
-        _warn_uncached(error)
+    except RuntimeError:  # no folder for the cache can be written
         return njit(**_OPTIONS | options)(function)
 
 
@@ -480,7 +498,8 @@ def compile_seconds() -> float:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view that cannot be written: kernels are compiled for such rows alone."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    """Return an array that cannot be written: kernels are compiled for such rows alone."""
+    if array.flags.writeable:
+        array = array.view()
+        array.setflags(write=False)
+    return array

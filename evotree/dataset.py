@@ -403,7 +403,7 @@ class Dataset:
             output_names=None,
         )
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """Sum of the weights of all rows: how many rows of equal weight tell as much."""
         return float(self.sample_weight.sum())

@@ -6,12 +6,15 @@ import struct
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from shutil import copytree
 
 import numba
 import pytest
+from llvmlite.binding import get_host_cpu_features
 from numba.core.event import Event, EventStatus
 
 from evotree import _jit
+from evotree._shipped import FOLDER, PROCESSOR
 
 LOCKED = [Event("numba:compiler_lock", status) for status in EventStatus]
 
@@ -116,13 +119,13 @@ class Folder:
         self.cache.mkdir()
         (path / "caller.py").write_text(CALLER)
 
-    def run(self, before="", **changed):
+    def run(self, before="", variables=(), **changed):
         """Return what the caller returns, how many were in the cache, and what is warned of."""
         callee, text = self.path / "callee.py", CALLEE.format(**AS_BEFORE | changed)
         if not callee.exists() or callee.read_text() != text:
             callee.write_text(text)  # numba looks when a file was written
         code = before + CALL.format(folder=str(self.path))
-        done = python(code, NUMBA_CACHE_DIR=str(self.cache))
+        done = python(code, **{"NUMBA_CACHE_DIR": str(self.cache)} | dict(variables))
         return done.stdout.strip(), done.stderr
 
 
@@ -191,6 +194,62 @@ def test_the_cache_of_another_numba_is_written_again(folder):
         path.write_bytes(path.read_bytes().replace(own, other))
     assert folder.run() == ("2.0 0", "")
     assert folder.run() == ("2.0 1", "")
+
+
+@pytest.fixture(scope="module")
+def shipping(tmp_path_factory):
+    """A folder whose kernels were compiled elsewhere, as those of a wheel."""
+    folder = Folder(tmp_path_factory.mktemp("wheel"))
+    elsewhere = {"NUMBA_CPU_NAME": PROCESSOR, "NUMBA_CPU_FEATURES": ""}
+    elsewhere |= {"NUMBA_CACHE_DIR": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    assert folder.run("", elsewhere, value="10.5") == ("21.0 0", "")
+    (folder.path / "__pycache__").rename(folder.path / FOLDER)
+    return folder
+
+
+NO_FOLDER = (
+    "from numba.core.caching import CacheImpl\nCacheImpl._locator_classes = []\n"
+)
+OTHER_NUMBA = "import numba\nnumba.__version__ = '0.0.0'\n"
+GENERIC = {"NUMBA_CPU_NAME": "generic"}
+# What runs before, variables, damage of a kind of files; how many are found, what is warned of.
+ELSEWHERE = {
+    "here": ("", {}, None, "1", None),
+    # The trial kernels of `_jit.py` are not shipped here.
+    "nowhere to write": (NO_FOLDER, {}, None, "1", "NUMBA_CACHE_DIR"),
+    "another processor": ("", GENERIC, None, "0", None),
+    "no AVX": ("", {"NUMBA_ENABLE_AVX": "0"}, None, "0", None),
+    "another numba": (OTHER_NUMBA, {}, None, "0", None),
+    "another processor, nowhere to write": (
+        NO_FOLDER,
+        GENERIC,
+        None,
+        "0",
+        "NUMBA_CACHE_DIR",
+    ),
+    "other code": ("", {}, ("nbc", other_constant), "1", "damaged"),
+    "half the code": ("", {}, ("nbc", lambda data: data[:99]), "0", "damaged"),
+    "half an index": ("", {}, ("nbi", lambda data: data[:99]), "0", "damaged"),
+    "an empty index": ("", {}, ("nbi", lambda data: b""), "0", "damaged"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not get_host_cpu_features().get("avx2"), reason="an old processor")
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_kernels_of_a_wheel_are_read_where_they_fit_and_else_compiled(
+    shipping, tmp_path, case
+):
+    before, variables, damage, found, warned_of = ELSEWHERE[case]
+    folder = Folder(tmp_path)
+    copytree(shipping.path / FOLDER, tmp_path / FOLDER)
+    if damage is not None:
+        for path in (tmp_path / FOLDER).glob(f"*.{damage[0]}"):
+            path.write_bytes(damage[1](path.read_bytes()))
+    shown, warned = folder.run(before, variables, value="10.5")
+    assert shown == f"21.0 {found}"
+    assert warned.count("RuntimeWarning") == (warned_of is not None)
+    assert (warned_of or "") in warned
 
 
 def test_a_full_disk_is_warned_of_once(folder):

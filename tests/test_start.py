@@ -86,8 +86,7 @@ def python(code, **environment):
 @pytest.mark.parametrize("task", FIT)
 def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
     beside = COMPILING + (
-        "from evotree.estimators.warmup import compile_variation\n"
-        f"compile_variation({task!r})"
+        f"from evotree.estimators.warmup import compile_all\ncompile_all({task!r}, 1)"
     )
     compiled = []
     for code in (beside, COMPILING + FIT[task]):
@@ -231,20 +230,6 @@ def test_the_process_that_compiles_ends_with_its_parent(seconds, tmp_path):
     while time.monotonic() < end and is_alive(child):
         time.sleep(0.02)
     assert not is_alive(child)
-
-
-def test_kernels_are_compiled_ahead_of_time_by_a_process_for_each_task(monkeypatch):
-    started, status = [], [0, 0]
-    process = SimpleNamespace(wait=status.pop, returncode=3)
-    monkeypatch.setattr(
-        warmup, "start_python", lambda code: started.append(code) or process
-    )
-    evotree.warmup()
-    assert not status and len(started) == 2
-    assert "'classification'" in started[0] and "'regression'" in started[1]
-    status[:] = [3, 3]
-    with pytest.raises(OSError, match="for classification ended with 3"):
-        evotree.warmup()
 
 
 def test_another_distribution_in_the_same_folder_is_named_and_breaks_nothing(tmp_path):

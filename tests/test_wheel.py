@@ -1,79 +1,63 @@
 """The wheel, installed where nothing of the repository can be seen."""
 
-import os
-import subprocess
+import json
 import sys
 from pathlib import Path
-from shutil import copy, copytree, ignore_patterns
 from venv import EnvBuilder
 from zipfile import ZipFile
 
 import pytest
+from llvmlite.binding import get_host_cpu_features
 from sklearn.datasets import load_iris
 
 from evotree._version import DISTRIBUTION, __version__
+from tests.golden.test_golden import RUNS, grow
+from tests.test_start import COMPILING
+from tests.wheels import BUILT, ROOT, build, run
 
 pytest.importorskip("setuptools", minversion="77", reason="builds the wheel")
 pytest.importorskip("pip", reason="installs the wheel")
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
-BUILT = ("__pycache__", "*.nbi", "*.nbc")
 QUICK = ("--max-generations", "3", "--population-size", "12", "--size-penalty", "0.01")
-
-
-def run(*command, **options):
-    """Run a program; return what it prints."""
-    # A path to the sources would tell pip that they are installed.
-    environment = {**os.environ, **options.pop("env", {})}
-    environment.pop("PYTHONPATH", None)
-    options["env"] = environment
-    options |= {"capture_output": True, "text": True, "check": False, "timeout": 300}
-    done = subprocess.run([*map(str, command)], **options)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Build the wheel of a copy of the sources: a build leaves files among them."""
-    sources, out = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("wheel")
-    copytree(ROOT / "evotree", sources / "evotree", ignore=ignore_patterns(*BUILT))
-    for name in ("pyproject.toml", "setup.cfg", "README.md", "LICENSE"):
-        copy(ROOT / name, sources)
-    offline = ("--no-deps", "--no-build-isolation", "--no-index")
-    run(sys.executable, "-m", "pip", "wheel", *offline, "--wheel-dir", out, sources)
-    (built,) = out.iterdir()
+    built = build(tmp_path_factory.mktemp("wheel"))
     assert built.name.startswith(f"{DISTRIBUTION}-{__version__}-")
     return built
 
 
-@pytest.fixture(scope="module")
-def programs(wheel, tmp_path_factory):
-    """Install the wheel; return the folder of the programs of its environment.
+def installed(wheel, home):
+    """Install a wheel; return the folder of the programs of its environment.
 
     The libraries are those of the tests. Paths of a .pth file come last, and .pth files that lie
     there are not read: an evotree that the tests see is not seen.
     """
-    home = tmp_path_factory.mktemp("home")
     builder = EnvBuilder()
     context = builder.ensure_directories(home)
     builder.create(home)
-    pip = (
-        "-m",
-        "pip",
-        "--python",
-        context.env_exe,
-        "install",
-        "--no-deps",
-        "--no-index",
-    )
-    run(sys.executable, *pip, wheel)
+    pip = ("-m", "pip", "--python", context.env_exe, "install")
+    run(sys.executable, *pip, "--no-deps", "--no-index", wheel)
     libraries = [path for path in sys.path if Path(path).name.endswith("-packages")]
     inside = "import sysconfig; print(sysconfig.get_path('purelib'))"
     own = Path(run(context.env_exe, "-c", inside).strip())
     (own / "libraries.pth").write_text("\n".join(libraries))
     return Path(context.bin_path)
+
+
+@pytest.fixture(scope="module")
+def programs(wheel, tmp_path_factory):
+    return installed(wheel, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def with_kernels(tmp_path_factory):
+    if not get_host_cpu_features().get("avx2"):
+        pytest.skip("the processor is too old for the kernels of a wheel")
+    wheel = build(tmp_path_factory.mktemp("wheel"), with_kernels=True)
+    return installed(wheel, tmp_path_factory.mktemp("home"))
 
 
 def test_the_wheel_holds_the_files_of_the_package_and_no_others(wheel):
@@ -126,3 +110,22 @@ def test_the_commands_work_without_the_repository(programs, tmp_path):
         assert (templates / part).read_text("utf-8") in text
     call("evotree", "show", "model.json", "--plot", "tree.png")
     assert (work / "tree.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    "name", ["default", "default regression", "preset WODT-groups"]
+)
+def test_a_first_fit_by_the_kernels_of_a_wheel_compiles_nothing(
+    with_kernels, tmp_path, name
+):
+    """And its tree is the one that grows where kernels are compiled, bit for bit."""
+    code = COMPILING + (
+        f"import sys; sys.path.append({str(ROOT)!r})\n"
+        "from tests.golden.test_golden import RUNS, grow\n"
+        f"tree = grow(*RUNS[{name!r}])\n"
+        "atexit.register(lambda: print(json.dumps(tree)))"
+    )
+    shown = run(with_kernels / "python", "-c", code, cwd=tmp_path)
+    tree, compiled = map(json.loads, shown.splitlines())
+    assert [one for one, *_ in compiled if one.startswith("evotree.")] == []
+    assert tree == grow(*RUNS[name])

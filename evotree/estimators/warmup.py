@@ -1,8 +1,8 @@
-"""Compiling ahead of fits: numba's cache is filled by other processes.
+"""Compiling ahead of fits, where no wheel has brought the kernels.
 
 Numba compiles under one lock, so that a second thread would wait. What a default search needs last
 is compiled in a second process first, by a small search; the large one finds it in the cache when
-it comes to it. `warmup` fills the cache whole, so that no later fit compiles.
+it comes to it. `warmup` fills the cache, so that later fits hardly compile.
 """
 
 import os
@@ -24,8 +24,9 @@ from tqdm.auto import tqdm
 from evotree import estimators
 from evotree._jit import is_cached
 from evotree.engine.config import Evolution, Regularization, Variation
+from evotree.fitness.objectives import CLASS_OBJECTIVES, TARGET_OBJECTIVES
 from evotree.operators.initialization.growth import PRUNINGS
-from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.registry import GREEDY_PRESETS, SPLITTERS
 
 config: Any = numba.config
 
@@ -48,21 +49,6 @@ def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
     )
 
 
-def compile_variation(task: str) -> None:
-    """Evolve a few trees at given penalties: what other searches need last is compiled first."""
-    plain = Regularization(C=1.0, noise=0.0)
-    changing = Variation(mutation_probability=1.0, crossover_probability=1.0)
-    few = Evolution(8, init="dipole", variation=changing, regularization=plain)
-    model = _estimator("EvoTree", task)(
-        size_penalty=0.01,
-        term_penalty=0.001,
-        max_generations=3,
-        evolution=few,
-        random_state=0,
-    )
-    model.fit(*_rows(task))
-
-
 def _estimator(name: str, task: str) -> Any:
     """Return the estimator of a name for a task."""
     kind = "Classifier" if task == "classification" else "Regressor"
@@ -72,8 +58,8 @@ def _estimator(name: str, task: str) -> Any:
 def _rows(task: str) -> tuple[np.ndarray, np.ndarray]:
     """Return a few rows with three classes, or with targets."""
     X = np.random.default_rng(0).normal(size=(90, 3))
-    y = X[:, 0] + X[:, 1] ** 2
-    return X, np.digitize(y, (0.0, 1.0)) if task == "classification" else y
+    y = np.abs(X[:, 0] + X[:, 1] ** 2)
+    return X, np.digitize(y, (0.5, 1.5)) if task == "classification" else y
 
 
 class _Starter(Listener):
@@ -95,7 +81,7 @@ class _Starter(Listener):
             with suppress(OSError):
                 self.process = start_python(
                     f"{_WITH_PARENT}; from evotree.estimators.warmup import "
-                    f"compile_variation; compile_variation({self.task!r})",
+                    f"compile_all; compile_all({self.task!r}, 1)",
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -135,46 +121,50 @@ TASKS = ("classification", "regression")
 
 
 def estimators_of(task: str) -> list[Any]:
-    """Return estimators that together call every kernel of a task."""
+    """Return estimators that together call nearly every kernel of a task."""
     evolved = _estimator("EvoTree", task)
     greedy = _estimator("ObliqueTree", task)
+    of_classes = task == "classification"
+    presets = GREEDY_PRESETS if of_classes else ()
+    losses = CLASS_OBJECTIVES if of_classes else TARGET_OBJECTIVES
     plain = Regularization(C=1.0, penalty="l1", noise=0.0)
     nsga2 = Evolution(variation=Variation(algorithm="nsga2"), regularization=plain)
     refining = Evolution(refinement=[*SPLITTERS, "tao"], regularization=plain)
+    changing = Variation(mutation_probability=1.0, crossover_probability=1.0)
+    few = Evolution(8, init="dipole", variation=changing, regularization=plain)
     return [
+        # The first calls what other searches need last; it looks for no penalties.
+        evolved(
+            size_penalty=0.01,
+            term_penalty=0.001,
+            max_generations=3,
+            evolution=few,
+            random_state=0,
+        ),
         evolved(random_state=0),
         evolved(evolution=nsga2, max_generations=3, random_state=0),
         evolved(evolution=refining, max_generations=3, random_state=0),
+        evolved.from_preset("gea_odt", max_generations=3, random_state=0),
+        *(
+            evolved(objective=loss, max_generations=3, random_state=0)
+            for loss in losses
+        ),
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
+        *(greedy.from_preset(preset, random_state=0) for preset in presets),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
         _estimator("TAO", task)(random_state=0),
     ]
 
 
-def compile_all(task: str) -> None:
-    """Fit all estimators of a task to a few rows."""
+def compile_all(task: str, n: int | None = None) -> None:
+    """Fit all estimators of a task, or the first n, to a few rows."""
     X, y = _rows(task)
-    for estimator in estimators_of(task):
+    for estimator in estimators_of(task)[:n]:
         with suppress(ValueError):
             estimator.fit(X, y).predict(X)
 
 
 def warmup() -> None:
-    """Compile what fits need, in one process for each task; numba's cache keeps it.
-
-    Raises
-    ------
-    OSError
-        If a process does not start, or if it fails.
-    """
-    processes = [
-        start_python(
-            f"from evotree.estimators.warmup import compile_all; compile_all({task!r})"
-        )
-        for task in TASKS
-    ]
-    for task, process in zip(TASKS, processes, strict=True):
-        if process.wait() != 0:
-            raise OSError(
-                f"the process that compiles for {task} ended with {process.returncode}"
-            )
+    """Compile what fits need; numba's cache keeps it."""
+    for task in TASKS:
+        compile_all(task)

@@ -335,7 +335,7 @@ def changed_support(
         return np.sort(support)
     leaves = change in ("drop", "swap") and (width > 1 or change == "swap")
     comes = change in ("add", "swap", "halve") and width < d
-    others = np.setdiff1d(np.arange(d), support)
+    others = np.delete(np.arange(d), support)
     if leaves and (comes or width > 1):
         support = np.delete(support, rng.integers(width))
     if comes and support.size < max_width:

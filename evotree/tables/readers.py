@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
-from sklearn.datasets import load_svmlight_file
 
 # SciPy's reader knows no letters but those of ASCII; liac-arff, by which scikit-learn reads
 # OpenML's files, has no public name there.
@@ -264,6 +263,9 @@ def _read_arff(
 
 
 def _read_libsvm(raw: bytes) -> pd.DataFrame:
+    # It imports 148 modules more, and few processes read such a file.
+    from sklearn.datasets import load_svmlight_file
+
     data, target = load_svmlight_file(io.BytesIO(raw))
     if data.shape[1] > _MAX_FEATURES:
         raise ValueError(

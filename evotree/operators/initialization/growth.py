@@ -89,6 +89,7 @@ def grow_splits(
         own = OwnCriterion(criterion, np.bincount(y, weight, dataset.n_classes))
         code = own.address
     total_weight = weight.sum()
+    least_weight = limits.min_weight_fraction_leaf * total_weight
     times = np.maximum(dataset.multiplicity, 1)
     fewest_rows = max(limits.min_samples_split, 2 * limits.min_samples_leaf)
     max_depth = math.inf if limits.max_depth is None else limits.max_depth
@@ -102,7 +103,8 @@ def grow_splits(
         thresholds.append(0.0)
         is_split.append(False)
         if (
-            times[rows].sum() < fewest_rows
+            # Each row is there once at least.
+            (len(rows) < fewest_rows and times[rows].sum() < fewest_rows)
             or depth >= max_depth
             or is_uniform(y, rows, 0, len(rows))
             or time.perf_counter() >= end
@@ -133,8 +135,7 @@ def grow_splits(
         sides = rows[:mid], rows[mid:]
         if min(map(len, sides)) < limits.min_samples_leaf:
             continue
-        lightest = min(weight[side].sum() for side in sides)
-        if lightest < limits.min_weight_fraction_leaf * total_weight:
+        if least_weight and min(weight[side].sum() for side in sides) < least_weight:
             continue
         weights[-1] = split.weights
         thresholds[-1] = split.threshold
