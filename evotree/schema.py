@@ -231,6 +231,16 @@ class Schema(Sequence[Column]):
         }
 
     @cached_property
+    def others(self) -> dict[str, int]:
+        """What the one feature of a category of two says by being 0, as of the other level."""
+        of = {j: self.columns[self.column_of[j]] for j in self.answers}
+        return {
+            f"{self.features[j].removesuffix(f' is {levels[0]}')} is {column.other}": j
+            for j, column in of.items()
+            if len(levels := column.feature_levels) == 1 and column.other is not None
+        }
+
+    @cached_property
     def bends(self) -> dict[int, tuple[int, Bend]]:
         """The feature that each bend follows from, and the bend, by its position."""
         first = np.searchsorted(self.column_of, self.column_of).tolist()

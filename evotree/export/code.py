@@ -655,9 +655,9 @@ def export_sql(
 
     It goes where SQL takes an expression: ``SELECT CASE ... END AS prediction FROM flowers``. That
     of an estimator reads the columns that it was fitted to and encodes them itself, where missing
-    is NULL, or NaN in a number, not an empty text; categories are compared as text. That of a tree, or with names that
-    are given, reads a column for each feature, and has the prediction NULL for a row in which one
-    that the tree reads is NULL. Numbers may be texts that SQLite reads as numbers.
+    is NULL, or NaN in a number, not an empty text; categories are compared as text. That of a tree,
+    or with names that are given, reads a column for each feature, and has the prediction NULL for a
+    row in which one that the tree reads is NULL. Numbers may be texts that SQLite reads as numbers.
 
     Written in standard SQL and tested with SQLite, which takes sums of up to 990 terms or so. Names
     are in double quotation marks, numbers have an exponent, which makes them floating-point ones.
