@@ -212,10 +212,9 @@ class GreedyTree(LocalTree):
             standard_errors=self.standard_errors,
             stream=stream,
         )
-        tree = individual.to_tree()
         if self.criterion == "absolute_error":
-            tree.values = QuantileLoss().predictions(individual, dataset)[:, np.newaxis]
-        self._keep_tree(tree, dataset)
+            dataset = dataset.evolved_for(QuantileLoss())
+        self._keep_tree(individual.to_tree(), dataset)
 
     def cost_complexity_pruning_path(
         self, X: Any, y: Any, sample_weight: Any = None
