@@ -421,8 +421,12 @@ def _numbers(block: pd.DataFrame, holds: Sequence[str]) -> np.ndarray:
         column = int(bad.any(axis=0).argmax())
         row = int(bad[:, column].argmax())
         what = "no number" if np.isnan(numbers[row, column]) else "not a finite number"
+        labels = block.index  # those of the whole table, of which this may be a part
+        where = f"{labels.name or 'the row'} {labels[row]}"
+        if labels.equals(pd.RangeIndex(len(block))):
+            where = f"data row {row + 1}"
         raise ValueError(
-            f"column {str(block.columns[column])!r}: {quoted(block.iloc[row, column])} in data row "
-            f"{row + 1} is {what}; a missing value is an empty cell, or NaN."
+            f"column {str(block.columns[column])!r}: {quoted(block.iloc[row, column])} in {where} "
+            f"is {what}; a missing value is an empty cell, or NaN."
         )
     return numbers
