@@ -281,11 +281,12 @@ class Schema(Sequence[Column]):
                 read = _bends_from(data, self.names[c])
             except (TypeError, ValueError):
                 read = ()
-            if not read or not isinstance(column, NumericColumn):
+            is_again = column is not self.columns[c]
+            if not read or not isinstance(column, NumericColumn) or is_again:
                 raise ValueError(
-                    f"shapes[{name!r}]={bends!r}: allowed, of a column of numbers, are pairs such "
-                    f"as ({ABOVE!r}, 52.0), ({BELOW!r}, 52.0), and ({LOG!r}, 1.0), of the least "
-                    "number whose logarithm is taken, above 0."
+                    f"shapes[{name!r}]={bends!r}: allowed, once of a column of numbers, are pairs "
+                    f"such as ({ABOVE!r}, 52.0), ({BELOW!r}, 52.0), and ({LOG!r}, 1.0), of the "
+                    "least number whose logarithm is taken, above 0."
                 )
             made[c] = replace(column, bends=read)
         return replace(self, columns=tuple(made))
@@ -363,7 +364,7 @@ def _bends_from(bends: Any, name: str) -> tuple[Bend, ...]:
     for bend in bends if isinstance(bends, list) else [None]:
         data: Any = bend if isinstance(bend, dict) else {}
         kind, knot = data.get("kind"), data.get("knot")
-        is_bend = kind in (ABOVE, BELOW, LOG) and type(knot) in (int, float)
+        is_bend = kind in (ABOVE, BELOW, LOG) and not isinstance(knot, bool)
         if is_bend and is_number(knot) and (kind != LOG or knot > 0.0):
             made.append(Bend(kind, float(knot)))
     if not isinstance(bends, list) or len({one.named("") for one in made}) < len(bends):
