@@ -316,7 +316,10 @@ def make_method(table: Any, path: str) -> BaseEstimator:
             f"[{path}] needs an 'estimator', a 'preset' or 'steps'; it is "
             f"{abbreviate(table)}."
         )
-    parameters = _flat(table)
+    parameters = dict(table)
+    if isinstance(parameters.get("evolution"), dict):
+        inside = parameters.pop("evolution").items()
+        parameters |= {f"evolution__{name}": value for name, value in inside}
     kind = parameters.pop("estimator", None)
     if "of" in parameters:
         parameters["estimator"] = make_method(parameters.pop("of"), f"{path}.of")
@@ -344,17 +347,6 @@ def make_method(table: Any, path: str) -> BaseEstimator:
         hint = f"; is {' or '.join(meant)} meant?" if meant else ""
         raise ValueError(f"[{path}]: {str(error)[:500]}{hint}") from error
     return method
-
-
-def _flat(table: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    """Return parameters by the names of a grid search, those in tables of an evolution, too."""
-    flat: dict[str, Any] = {}
-    for name, value in table.items():
-        path = f"{place}{name}"
-        is_group = any(one.startswith(f"{path}__") for one in _PATHS)
-        is_group &= isinstance(value, dict)
-        flat |= _flat(value, f"{path}__") if is_group else {path: value}
-    return flat
 
 
 def _of_preset(preset: str, **parameters: Any) -> Any:

@@ -14,12 +14,9 @@ Padberg M. (2000). Approximating separable nonlinear functions via mixed zero-on
 Operations Research Letters 27(1), 1-5.
 """
 
-import ctypes
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import compress
 from numbers import Real
@@ -86,14 +83,13 @@ def shortest(steps: Steps) -> np.ndarray | None:
     A = np.hstack([steps.A, np.zeros((len(steps.A), 1))])
     # Presolving fails on some programs with narrow margins.
     for presolve in (True, False):
-        with _lines_to_errors():
-            result = milp(
-                np.append(steps.prices, 1.0),
-                integrality=np.append(steps.is_whole, False),
-                bounds=Bounds(np.append(steps.low, 0.0), np.append(steps.high, 1.0)),
-                constraints=LinearConstraint(A, -np.inf, steps.b) if len(A) else (),
-                options=_PROGRAM_LIMITS | {"presolve": presolve},
-            )
+        result = milp(
+            np.append(steps.prices, 1.0),
+            integrality=np.append(steps.is_whole, False),
+            bounds=Bounds(np.append(steps.low, 0.0), np.append(steps.high, 1.0)),
+            constraints=LinearConstraint(A, -np.inf, steps.b) if len(A) else (),
+            options=_PROGRAM_LIMITS | {"presolve": presolve},
+        )
         if result.status == _SOLVED:
             parts = result.x[:-1]
             return np.where(steps.is_whole, np.round(parts), parts)
@@ -105,26 +101,6 @@ def shortest(steps: Steps) -> np.ndarray | None:
         "the nearest point takes too long to be found: fix columns (fixed), narrow bounds, or "
         "leave out integers."
     )
-
-
-@contextmanager
-def _lines_to_errors() -> Iterator[None]:
-    """Send lines that HiGHS writes past Python, whatever its options, to the standard error."""
-    # Not to nowhere: lines of other threads come with them.
-    flush = ctypes.CDLL(None if os.name == "posix" else "ucrtbase").fflush
-    flush(None)
-    try:
-        output = os.dup(1)
-        os.dup2(2, 1)
-    except OSError:  # there is none
-        yield
-        return
-    try:
-        yield
-    finally:
-        flush(None)
-        os.dup2(output, 1)
-        os.close(output)
 
 
 def least_length(steps: Steps) -> float:

@@ -236,7 +236,7 @@ WODT = ObliqueTreeClassifier.from_preset("WODT", min_samples_leaf=2)
         (INNER, EvoTreeClassifier(evolution=Evolution(population_size=9))),
         (
             'estimator = "evotree.EvoTreeRegressor"\nmonotonic_cst = {a = 1}\n'
-            '[evolution]\nshapes = {b = []}\nvariation.algorithm = "nsga2"',
+            '[evolution]\nshapes = {b = []}\nvariation__algorithm = "nsga2"',
             EvoTreeRegressor(
                 monotonic_cst={"a": 1},
                 evolution=Evolution(

@@ -1,6 +1,5 @@
 """Counterfactuals against all points of a grid."""
 
-import os
 from dataclasses import replace
 from itertools import product
 
@@ -189,22 +188,6 @@ def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
     monkeypatch.setitem(nearest._PROGRAM_LIMITS, "node_limit", 10)
     with pytest.raises(ValueError, match=r"takes too long.*fixed.*integers"):
         shortest(steps)
-
-
-def test_what_the_solver_writes_past_python_is_not_on_the_standard_output(
-    monkeypatch, capfd
-):
-    def failing(*_, **__):
-        os.write(1, b"a line\n")
-        raise RuntimeError
-
-    one = np.ones(1)
-    steps = Steps(np.empty((0, 1)), one[:0], 0 * one, one, one, one > 0)
-    monkeypatch.setattr(nearest, "milp", failing)
-    with pytest.raises(RuntimeError):
-        shortest(steps)
-    os.write(1, b"of others\n")
-    assert capfd.readouterr() == ("of others\n", "a line\n")
 
 
 def test_a_leaf_that_rounding_leaves_out_is_named():
