@@ -715,14 +715,13 @@ def _means_of_nodes(
     sums = node_weights(leaves, weight * numbers, subtree_size)
     means = sums / np.where(samples > 0.0, samples, 1.0)
     # Sums are rounded, and those of splits are differences: equal numbers have another mean.
-    n_nodes = len(subtree_size)
-    begins = np.arange(n_nodes)
-    ends = np.column_stack([begins, begins + subtree_size]).ravel()
+    nodes = np.arange(len(subtree_size))
+    ends = np.column_stack([nodes, nodes + subtree_size]).ravel()
     for least, bound, nothing in (
         (np.minimum, np.maximum, np.inf),
         (np.maximum, np.minimum, -np.inf),
     ):
-        extremes = np.full(n_nodes + 1, nothing)
+        extremes = np.full(len(nodes) + 1, nothing)
         least.at(extremes, leaves, numbers)
         means = bound(means, least.reduceat(extremes, ends)[::2])
     return means

@@ -281,8 +281,11 @@ class Schema(Sequence[Column]):
                 read = _bends_from(data, self.names[c])
             except (TypeError, ValueError):
                 read = ()
-            is_again = column is not self.columns[c]
-            if not read or not isinstance(column, NumericColumn) or is_again:
+            if (
+                not read
+                or not isinstance(column, NumericColumn)
+                or column is not self.columns[c]
+            ):
                 raise ValueError(
                     f"shapes[{name!r}]={bends!r}: allowed, once of a column of numbers, are pairs "
                     f"such as ({ABOVE!r}, 52.0), ({BELOW!r}, 52.0), and ({LOG!r}, 1.0), of the "

@@ -22,7 +22,7 @@ from sklearn import compose, ensemble, impute, linear_model, preprocessing, tree
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, column_or_1d
 from tqdm import tqdm
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
@@ -244,11 +244,7 @@ def compare(
         )
     given = {"y": y, "groups": groups, "time": time}
     y, groups, time = (by_row(given[name], X, name) for name in given)
-    X, y = as_table(X), read_labels(y)
-    if np.ndim(y) != 1:
-        raise ValueError(
-            f"y has shape {np.shape(y)}: allowed is one class, or number, a row."
-        )
+    X, y = as_table(X), column_or_1d(read_labels(y))
     check_consistent_length(X, y, groups, time)
     X = X.astype(
         {

@@ -885,8 +885,9 @@ def _sql_encoded(column: Column, name: str) -> list[str]:
         is_known = f"{name} IS NOT NULL"
     indicator = f"CASE WHEN {is_known} THEN 0.0e0 ELSE 1.0e0 END"
     if isinstance(column, NumericColumn):
-        fill = _sql_number(column.fill)
-        filled = f"CASE WHEN {is_known} THEN {number} ELSE {fill} END"
+        filled = (
+            f"CASE WHEN {is_known} THEN {number} ELSE {_sql_number(column.fill)} END"
+        )
         bends = [_sql_bent(bend, filled) for bend in column.bends]
         return [filled, *bends, *([indicator] if column.indicator else [])]
     return [

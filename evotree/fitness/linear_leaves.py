@@ -856,10 +856,9 @@ def scores_of_nodes(
                 rows, inside, C, scores[k], is_free, scores[k], end
             )
     # What is constant in the rows of a leaf says nothing of them.
-    for k in np.flatnonzero(sizes == 1).tolist():
-        inside = rows.X[leaves == k]
-        if len(inside):
-            is_constant = inside.min(axis=0) == inside.max(axis=0)
-            scores[k, :, -1] += scores[k, :, :-1] @ (is_constant * inside[0])
-            scores[k, :, :-1] *= ~is_constant
+    for k in np.unique(leaves).tolist():
+        X = rows.X[leaves == k]
+        is_constant = X.min(axis=0) == X.max(axis=0)
+        scores[k, :, -1] += scores[k, :, :-1] @ (is_constant * X[0])
+        scores[k, :, :-1] *= ~is_constant
     return scores

@@ -498,8 +498,9 @@ class PoissonLoss(_LossOfRows):
             mean = dataset.target_mean
             tree = tree.predicting(mean + share * (tree.values - mean))
         # As it was measured: a leaf without events has not been shown to have none.
-        least = LEAST_MEAN * dataset.target_scale
-        tree = tree.predicting(np.maximum(least, tree.values))
+        tree = tree.predicting(
+            np.maximum(LEAST_MEAN * dataset.target_scale, tree.values)
+        )
         return super().finish(tree, dataset)
 
 
