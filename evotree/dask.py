@@ -409,4 +409,5 @@ def _stand_ins(
         sample_weight=weight.ravel()[order] / sample.weight_unit,
         multiplicity=n_rows.ravel()[order].astype(np.int64),
     )
-    return replace(rows, y=y.ravel()[order].astype(sample.y.dtype))
+    y = y.ravel()[order].astype(sample.y.dtype)
+    return replace(rows, y=y, given_targets=None)

@@ -88,6 +88,8 @@ class Dataset:
         How many training rows each row stands for; 0 for one that is none: a copy with noise.
     target_mean, target_scale : float, or ndarray of shape (n_outputs,)
         The affine map of the targets to raw units; 0 and 1 for classes.
+    given_targets : ndarray of the shape of `targets`, or None
+        The targets of regression as they were given, or as rates; None of copies with noise.
     extras : dict of str to ndarray of shape (n_distinct,)
         Columns that are not features, such as a group or a cost.
     exposures_of : callable or None
@@ -127,6 +129,7 @@ class Dataset:
     multiplicity: np.ndarray
     target_mean: Any = 0.0
     target_scale: Any = 1.0
+    given_targets: np.ndarray | None = None
     extras: dict[str, np.ndarray] = field(default_factory=dict)
     objective: Any = None
     outputs: np.ndarray | None = None
@@ -279,6 +282,7 @@ class Dataset:
                 y=outputs[:, 0],
                 target_mean=float(mean[0]),
                 target_scale=float(scale[0]),
+                given_targets=targets,
             )
         component = leading_component(outputs, self.sample_weight)
         standard, _, _ = _standardized(component[:, np.newaxis], self.sample_weight)
@@ -287,6 +291,7 @@ class Dataset:
             y=standard[:, 0],
             target_mean=mean,
             target_scale=scale,
+            given_targets=targets,
             outputs=outputs,
             output_names=output_names
             or tuple(f"y{j}" for j in range(outputs.shape[1])),
@@ -390,6 +395,13 @@ class Dataset:
         """What a row loses by: its class or target, or all of its outputs."""
         return self.y if self.outputs is None else self.outputs
 
+    @property
+    def raw_targets(self) -> np.ndarray:
+        """The targets in raw units: those given, as standard units and back lose last digits."""
+        if self.given_targets is None:
+            return self.target_mean + self.target_scale * self.targets
+        return self.given_targets
+
     def of_output(self, j: int) -> Self:
         """Return the same rows with one of the outputs alone, without an objective."""
         if self.outputs is None:
@@ -399,6 +411,7 @@ class Dataset:
             y=np.ascontiguousarray(self.outputs[:, j]),
             target_mean=float(self.target_mean[j]),
             target_scale=float(self.target_scale[j]),
+            given_targets=np.ascontiguousarray(self.raw_targets[:, j]),
             outputs=None,
             output_names=None,
         )
@@ -500,6 +513,9 @@ class Dataset:
             y=self.y[rows],
             sample_weight=np.array(sample_weight),
             given=None if self.given is None else self.given[rows],
+            given_targets=None
+            if self.given_targets is None
+            else self.given_targets[rows],
             multiplicity=multiplicity,
             extras={name: column[rows] for name, column in self.extras.items()},
             outputs=None if self.outputs is None else self.outputs[rows],
@@ -547,13 +563,13 @@ class Dataset:
         """Return the same rows with other extra columns; an exposure makes rates of targets."""
         if EXPOSURE not in extras:
             return replace(self, extras=extras)
-        targets = self.target_mean + self.target_scale * self.y
         rates, weight, unit = _as_rates(
-            targets, self.sample_weight, self.weight_unit, extras[EXPOSURE]
+            self.raw_targets, self.sample_weight, self.weight_unit, extras[EXPOSURE]
         )
         return replace(
             self,
             y=(rates - self.target_mean) / self.target_scale,
+            given_targets=rates,
             sample_weight=weight,
             weight_unit=unit,
             extras=extras,
@@ -565,6 +581,7 @@ class Dataset:
         return replace(
             self,
             y=(rates - self.target_mean) / self.target_scale,
+            given_targets=rates,
             sample_weight=self.sample_weight * exposure / self.extras[EXPOSURE],
             extras={**self.extras, EXPOSURE: exposure},
         )
@@ -578,7 +595,7 @@ class Dataset:
     def like(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Return other raw rows, of weight 1, in the same units and with the same classes."""
         codes: np.ndarray
-        outputs = None
+        outputs = targets = None
         if self.n_classes:
             if unknown := np.setdiff1d(y, self.classes).tolist():
                 raise ValueError(
@@ -586,7 +603,8 @@ class Dataset:
                 )
             codes = np.searchsorted(self.classes, y).astype(np.int32)
         else:
-            codes = (check_targets(y) - self.target_mean) / self.target_scale
+            targets = np.array(check_targets(y))
+            codes = (targets - self.target_mean) / self.target_scale
             if codes.ndim == 2:
                 outputs = codes
                 codes = leading_component(outputs, np.ones(len(outputs)))
@@ -596,6 +614,7 @@ class Dataset:
             y=codes,
             sample_weight=np.ones(len(X)),
             given=np.array(X),
+            given_targets=targets,
             multiplicity=np.ones(len(X), dtype=np.int64),
             extras={},
             outputs=outputs,
@@ -604,7 +623,7 @@ class Dataset:
         )
 
     def to_raw(self, tree: ObliqueTree) -> ObliqueTree:
-        """Map a tree over the features of `X`, and its targets, to one over raw features.
+        """Map a tree over the features of `X` to one over raw features, which predicts means.
 
         The hyperplanes are the same ones in other coordinates. Where rounding would take a training
         row to the other side, the threshold moves to the middle of the gap between the sides, so
@@ -616,23 +635,37 @@ class Dataset:
         thresholds[tree.is_leaf] = 0.0
         leaves = tree.apply(self.X)
         keep_sides(self.raw, weights, thresholds, tree.subtree_size, leaves)
-        values = tree.values
-        if self.n_classes == 0:
-            values = self.target_mean + self.target_scale * values
+        samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
         return ObliqueTree(
             weights,
             thresholds,
             tree.subtree_size,
-            values,
+            tree.values
+            if self.n_classes
+            else self._means(leaves, tree.subtree_size, samples),
             spread=np.where(
                 np.ptp(self.raw, axis=0) > 0.0, self.spread * self.scale, 0.0
             ),
-            weighted_n_node_samples=node_weights(
-                leaves, self.sample_weight, tree.subtree_size
-            ),
+            weighted_n_node_samples=samples,
             output_names=self.output_names,
             row_counts=self.count_rows(leaves, tree.subtree_size),
         )
+
+    def _means(
+        self, leaves: np.ndarray, subtree_size: np.ndarray, samples: np.ndarray
+    ) -> np.ndarray:
+        """Return the shares of the classes, or mean targets, of the rows that reach each node."""
+        if self.n_classes:
+            cells: np.ndarray = self.y[:, np.newaxis] == np.arange(self.n_classes)
+        else:
+            cells = self.raw_targets.reshape(len(self.y), self.n_outputs)
+        means = np.column_stack(
+            [
+                _means_of_nodes(leaves, cell, self.sample_weight, samples, subtree_size)
+                for cell in cells.T.astype(np.float64)
+            ]
+        )
+        return np.where(samples[:, np.newaxis] > 0.0, means, self.target_mean)
 
     def from_raw(self, tree: ObliqueTree) -> ObliqueTree:
         """Map a tree over raw features to one over the features of `X`, as `to_raw` maps it back.
@@ -653,17 +686,7 @@ class Dataset:
         """
         leaves = tree.apply(self.raw)
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
-        if self.n_classes:
-            shares: np.ndarray = self.y[:, np.newaxis] == np.arange(self.n_classes)
-        else:
-            shares = self.target_mean + self.target_scale * self.targets
-            shares = shares.reshape(len(self.y), self.n_outputs)
-        sums = np.column_stack(
-            [
-                node_weights(leaves, self.sample_weight * s, tree.subtree_size)
-                for s in shares.T
-            ]
-        )
+        values = self._means(leaves, tree.subtree_size, samples)
         # Nodes that rows reach, and splits that part them.
         kept = samples > 0.0
         inner = np.flatnonzero(~tree.is_leaf)
@@ -673,12 +696,35 @@ class Dataset:
             tree.weights[kept],
             tree.thresholds[kept],
             sizes_of_kept(kept, tree.subtree_size),
-            sums[kept] / samples[kept, np.newaxis],
+            values[kept],
             spread=tree.spread,
             weighted_n_node_samples=samples[kept],
             output_names=self.output_names,
             row_counts=None if counts is None else counts[kept],
         )
+
+
+def _means_of_nodes(
+    leaves: np.ndarray,
+    numbers: np.ndarray,
+    weight: np.ndarray,
+    samples: np.ndarray,
+    subtree_size: np.ndarray,
+) -> np.ndarray:
+    """Return the mean of the numbers that reach each node, of which none is out of their range."""
+    sums = node_weights(leaves, weight * numbers, subtree_size)
+    means = sums / np.where(samples > 0.0, samples, 1.0)
+    # Sums are rounded, and those of splits are differences: equal numbers have another mean.
+    nodes = np.arange(len(subtree_size))
+    ends = np.column_stack([nodes, nodes + subtree_size]).ravel()
+    for least, bound, nothing in (
+        (np.minimum, np.maximum, np.inf),
+        (np.maximum, np.minimum, -np.inf),
+    ):
+        extremes = np.full(len(nodes) + 1, nothing)
+        least.at(extremes, leaves, numbers)
+        means = bound(means, least.reduceat(extremes, ends)[::2])
+    return means
 
 
 def keep_sides(
@@ -1158,6 +1204,7 @@ def with_rows(
         sample_weight=weight,
         outputs=outputs,
         given=None,
+        given_targets=None,
         multiplicity=np.pad(dataset.multiplicity, (0, X.shape[0] - dataset.X.shape[0])),
         extras=extras or {},
     )

@@ -91,6 +91,7 @@ def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
     file = _WhileItCan(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_OneLine("%(asctime)s %(levelname)s %(process)d %(message)s"))
     file.setLevel(level)
+    file.addFilter(partial(_is_new, file.baseFilename))
     level_before = LOGGER.level
     LOGGER.addHandler(file)
     LOGGER.setLevel(min(level, LOGGER.getEffectiveLevel()))
@@ -103,6 +104,14 @@ def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
         file.close()
 
 
+def _is_new(path: str, record: logging.LogRecord) -> bool:
+    """Return whether no block has written a record to a file yet; blocks may be in each other."""
+    files = vars(record).setdefault("files", set())
+    is_new = path not in files
+    files.add(path)
+    return is_new
+
+
 @contextmanager
 def _logged_warnings() -> Iterator[None]:
     """Log the warnings of a block, and show them as before."""
@@ -113,7 +122,8 @@ def _logged_warnings() -> Iterator[None]:
             LOGGER.warning("%s: %s", category.__name__, message)
             show(message, category, *place)
 
-        warnings.showwarning = log_and_show  # type: ignore[assignment]
+        if getattr(show, "__module__", "") != __name__:  # of a block around this one
+            warnings.showwarning = log_and_show  # type: ignore[assignment]
         yield
 
 

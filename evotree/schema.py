@@ -233,6 +233,16 @@ class Schema(Sequence[Column]):
         }
 
     @cached_property
+    def others(self) -> dict[str, int]:
+        """What the one feature of a category of two says by being 0, as of the other level."""
+        of = {j: self.columns[self.column_of[j]] for j in self.answers}
+        return {
+            f"{self.features[j].removesuffix(f' is {levels[0]}')} is {column.other}": j
+            for j, column in of.items()
+            if len(levels := column.feature_levels) == 1 and column.other is not None
+        }
+
+    @cached_property
     def bends(self) -> dict[int, tuple[int, Bend]]:
         """The feature that each bend follows from, and the bend, by its position."""
         first = np.searchsorted(self.column_of, self.column_of).tolist()
@@ -273,11 +283,15 @@ class Schema(Sequence[Column]):
                 read = _bends_from(data, self.names[c])
             except (TypeError, ValueError):
                 read = ()
-            if not read or not isinstance(column, NumericColumn):
+            if (
+                not read
+                or not isinstance(column, NumericColumn)
+                or column is not self.columns[c]
+            ):
                 raise ValueError(
-                    f"shapes[{name!r}]={bends!r}: allowed, of a column of numbers, are pairs such "
-                    f"as ({ABOVE!r}, 52.0), ({BELOW!r}, 52.0), and ({LOG!r}, 1.0), of the least "
-                    "number whose logarithm is taken, above 0."
+                    f"shapes[{name!r}]={bends!r}: allowed, once of a column of numbers, are pairs "
+                    f"such as ({ABOVE!r}, 52.0), ({BELOW!r}, 52.0), and ({LOG!r}, 1.0), of the "
+                    "least number whose logarithm is taken, above 0."
                 )
             made[c] = replace(column, bends=read)
         return replace(self, columns=tuple(made))
@@ -355,7 +369,7 @@ def _bends_from(bends: Any, name: str) -> tuple[Bend, ...]:
     for bend in bends if isinstance(bends, list) else [None]:
         data: Any = bend if isinstance(bend, dict) else {}
         kind, knot = data.get("kind"), data.get("knot")
-        is_bend = kind in (ABOVE, BELOW, LOG) and type(knot) in (int, float)
+        is_bend = kind in (ABOVE, BELOW, LOG) and not isinstance(knot, bool)
         if is_bend and is_number(knot) and (kind != LOG or knot > 0.0):
             made.append(Bend(kind, float(knot)))
     if not isinstance(bends, list) or len({one.named("") for one in made}) < len(bends):

@@ -662,14 +662,18 @@ _Reading: TypeAlias = tuple[dict[int, float], float]
 
 
 def splits_of_text(
-    text: str, feature_names: Sequence[str], parameter: str = "text"
+    text: str,
+    feature_names: Sequence[str],
+    parameter: str = "text",
+    others: Mapping[str, int] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return weights, thresholds and sizes of the subtrees of a tree that is written as rules.
 
-    Numbers of nodes may be left out, and what leaves say is not read.
+    Numbers of nodes may be left out, and what leaves say is not read. `others` has names, such as
+    those of `Schema.others`, for a feature's being 0.
     """
     rules = _nodes_of_text(text, parameter)
-    names = _Names(feature_names, parameter)
+    names = _Names(feature_names, parameter, others or {})
     readings: list[_Reading] = []  # of the nodes
     at = 0
     waiting = [(0, "")]  # depths of nodes, and the split whose else is before them
@@ -747,7 +751,9 @@ def _nodes_of_text(text: str, parameter: str) -> list[tuple[int, str]]:
 class _Names:
     """What a text calls the features, and how it writes splits of them."""
 
-    def __init__(self, feature_names: Sequence[str], parameter: str) -> None:
+    def __init__(
+        self, feature_names: Sequence[str], parameter: str, others: Mapping[str, int]
+    ) -> None:
         self.parameter = parameter
         self.plain: dict[str, int] = {}
         # Splits that say of a feature that it is 1, or that it is not.
@@ -762,14 +768,20 @@ class _Names:
                     "are printed."
                 )
             self.plain[shown] = j
-            self.answers.setdefault(shown, []).append(({j: -1.0}, -0.5))
-            for end in (found.start() for found in re.finditer("(?<= is )", shown)):
-                negated = f"{shown[:end]}not {shown[end:]}"
-                self.answers.setdefault(negated, []).append(({j: 1.0}, 0.5))
+            self._ask(shown, ({j: -1.0}, -0.5), ({j: 1.0}, 0.5))
             # By hand, and by earlier versions, names are written without brackets.
             for form in filter(None, {shown, operand(shown, shown)}):
                 self.operands.setdefault(form, []).append(j)
         self.longest = max(map(len, self.operands), default=0)
+        for name, j in others.items():
+            self._ask(printable(name), ({j: 1.0}, 0.5), ({j: -1.0}, -0.5))
+
+    def _ask(self, shown: str, yes: _Reading, no: _Reading) -> None:
+        """Learn the question that a name is, and its negations."""
+        self.answers.setdefault(shown, []).append(yes)
+        for end in (found.start() for found in re.finditer("(?<= is )", shown)):
+            negated = f"{shown[:end]}not {shown[end:]}"
+            self.answers.setdefault(negated, []).append(no)
 
     def split(self, rule: str) -> _Reading:
         """Return the hyperplane of an inequality, or of a question of one category."""

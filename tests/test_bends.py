@@ -540,6 +540,7 @@ def test_a_search_with_bends_continues(tmp_path):
         {"age": "above"},
         {"age": [("over", 1.0)]},
         {"age": [("log", -1.0)]},
+        {"age": [("above", 1.0)], 0: [("above", 2.0)]},
         {"sort": [("above", 1.0)]},
         {"height": [("above", 1.0)]},
         "always",
@@ -550,6 +551,14 @@ def test_wrong_shapes_are_named(shapes):
     X["sort"] = pd.Categorical(np.where(X.age > 50, "a", "b"))
     with pytest.raises(ValueError, match="shapes"):
         brief(EvoTreeRegressor, shapes=shapes).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.float32, np.float64])
+def test_knots_are_numbers_of_any_type(kind):
+    (column,) = Schema((NumericColumn("a", 0.0),)).with_shapes(
+        {0: [("above", kind(4))]}
+    )
+    assert [bend.named("a") for bend in column.bends] == ["a above 4"]
 
 
 @pytest.mark.parametrize("shapes", ["quartiles", {"x0": [("above", 1.0)]}])

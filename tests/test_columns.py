@@ -224,6 +224,7 @@ FITTED = NumericColumn("a", 0.5), CategoricalColumn("b", ("x", "y"))
         ("fit", pd.DataFrame(index=[0, 1]), "no column"),
         ("fit", pd.DataFrame({"a": ["x", "x"]}), "no column"),
         ("fit", pd.DataFrame({"a": [1.0, np.inf]}), "'a': inf in data row 2"),
+        ("fit", pd.DataFrame({"a": [1.0, 2.0, np.inf]})[1:], "inf in the row 2 is"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(use, frame, named):

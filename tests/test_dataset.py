@@ -1,6 +1,7 @@
 """Training data: canonical rows, scaling, the way back to raw units, refusals."""
 
 import copy
+import math
 import pickle
 import warnings
 from collections import Counter
@@ -196,6 +197,24 @@ def test_trees_go_to_raw_units_and_back_and_training_rows_stay_where_they_are(dr
             assert (
                 leaves[individual.order[individual.start[k] : individual.end[k]]] == k
             ).all()
+
+
+@given(seeds)
+def test_nodes_predict_the_means_of_the_targets_that_were_given(seed):
+    """Not of targets in standard units and back: equal ones have themselves as their mean."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 2)), rng.choice([0.0, 0.1, 1.3, 1000.1], 40)
+    y[X[:, 0] > 0.0] = rng.choice(y)
+    weight = rng.integers(1, 4, 40)
+    dataset = Dataset.from_arrays(X, y, weight, task="regression")
+    raw = raw_tree(dataset)
+    for tree in (raw, dataset.refill(raw)):
+        leaves = tree.apply(X)
+        for k, size in enumerate(tree.subtree_size.tolist()):
+            here = (k <= leaves) & (leaves < k + size)
+            mean = math.fsum(weight[here] * y[here]) / math.fsum(weight[here])
+            assert tree.values[k, 0] == pytest.approx(mean, rel=1e-13, abs=1e-12)
+            assert y[here].min() <= tree.values[k, 0] <= y[here].max()
 
 
 def test_arrays_are_read_only_also_in_other_processes():

@@ -188,6 +188,26 @@ def test_a_fit_tells_its_course(iris_rows, tmp_path):
     ]
 
 
+def test_blocks_in_each_other_write_a_line_once_and_a_fit_that_fails_one(
+    iris_rows, tmp_path
+):
+    X, y = iris_rows
+    paths = [tmp_path / "a.log", tmp_path / "b.log"]
+    outer = log_to_file(paths[0]), log_to_file(paths[1], logging.DEBUG)
+    with pytest.warns(UserWarning, match="of all"), outer[0], outer[1]:
+        with log_to_file(paths[0], logging.DEBUG):
+            LOG.debug("low")
+            warnings.warn("of all", stacklevel=1)
+            with pytest.raises(ValueError, match="inconsistent"):
+                fitted(X, y[1:])
+        LOG.info("last")
+    for path in paths:
+        texts = [text for _, _, text in lines_of(path)]
+        assert texts[0] == "low" and texts[-1] == "last" and len(texts) == 4
+        assert texts[1] == "UserWarning: of all"
+        assert texts[2].startswith("fit failed: ValueError: Found input variables")
+
+
 def test_nothing_is_written_without_a_handler(iris_rows, capfd):
     tree = fitted(*iris_rows)
     LOG.error("nobody listens")

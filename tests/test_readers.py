@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from evotree.tables import readers
-from evotree.tables.readers import read_table
+from evotree.tables.readers import WEIGHT, read_table
 
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -234,6 +234,20 @@ def test_libsvm(tmp_path, name):
     np.testing.assert_array_equal(table.to_numpy(), np.column_stack([X, y]))
 
 
+def test_arff_of_sparse_rows_and_of_rows_with_weights(tmp_path):
+    head = "@relation r\n@attribute a {u, v}\n@attribute b integer\n@data\n"
+    sparse = read(tmp_path, "t.arff", head + "{0 v, 1 2}\n{}\n{1 .5}, {3}\n")
+    assert sparse["a"].tolist() == ["v", "u", "u"]
+    assert sparse["b"].tolist() == [2.0, 0.0, 0.5]
+    assert sparse[WEIGHT].tolist() == [1.0, 1.0, 3.0]
+    said = []
+    rows = "u, 1, {0.5}\n\nv, 2\n% {7}\n'v', 3 , { 2 }\n"
+    table = read(tmp_path, "t.arff", head + rows, say=said.append)
+    assert table[WEIGHT].tolist() == [0.5, 1.0, 2.0] and WEIGHT in said[0]
+    assert table["b"].tolist() == [1.0, 2.0, 3.0]
+    assert WEIGHT not in read(tmp_path, "t.arff", head + "u, 1\nv, 2\n")
+
+
 BAD = {
     "csv": {
         "": "No columns",
@@ -252,7 +266,7 @@ BAD = {
         ARFF + "1, 2, green, u\n": "green",
         ARFF + "x, 2, red, u\n": "numerical",
         ARFF + "1, 2, red\n": "",
-        ARFF + "1, 2, red, u, {0.5}\n": "",  # a row with a weight
+        ARFF + "1, 2, red, u, {heavy}\n": "",
         ARFF.replace("INTEGER", "date 'yyyy'").replace("2.5", "1999"): "",
         b"@relation r\n@attribute a {\xff}\n@data\n": "utf-8",
     },

@@ -162,7 +162,7 @@ def predict(args: argparse.Namespace) -> None:
     frame = tables.read_for_model(args.data, args, model)
     known = _known_targets(model, frame)
     with _naming(args.data):
-        predicted = pd.Series(model.predict(frame), name="prediction")
+        predicted = pd.Series(model.predict(frame), frame.index, name="prediction")
         shares = model.predict_proba(frame) if args.proba else None
     table = predicted if shares is None else pd.DataFrame(shares, columns=model.labels)
     _write(args.out, table.to_csv(index=False).encode())

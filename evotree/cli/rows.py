@@ -1,7 +1,7 @@
 """What the command line makes of a table: rows to learn from, and rows to predict.
 
 What is left out of a table and what is taken for missing is told; whether a tree can be learned
-from the rest is checked. A DataFrame as read from a file, its rows numbered from 0, gives features
+from the rest is checked. A DataFrame as read from a file, its rows numbered from 1, gives features
 and classes or numbers to predict, or a `ValueError` that names the column and what is wrong with
 it.
 """
@@ -50,7 +50,7 @@ _FOR_ROWS = {
     "sample_weight": "number",
     "exposure": "number",
     "group": "name of a group",
-    "time": "number or date",
+    "time": "number, or date such as 2026-01-31 (of others --read parse_dates= and dayfirst= tell)",
     "event": "0 or 1, false or true",
 }
 _SHOWN_COLUMNS = 50
@@ -81,7 +81,9 @@ def read(
     if "na_values" in options:
         more = np.atleast_1d(options["na_values"]).tolist()
         options["na_values"] = [*NA_VALUES, *map(str, more)]
-    return read_table(path, texts, say, **options)
+    frame = read_table(path, texts, say, **options)
+    # Parts of the table know which of its rows they have.
+    return frame.set_axis(pd.RangeIndex(1, len(frame) + 1, name="data row"))
 
 
 def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.DataFrame:
@@ -167,7 +169,7 @@ def _beside(cells: pd.Series, name: str) -> pd.Series:
         at = is_wrong.argmax()
         raise ValueError(
             f"--{name.replace('_', '-')}: {is_wrong.sum()} rows have no {_FOR_ROWS[name]}, the "
-            f"first is data row {cells.index[at] + 1}, which has {quoted(cells.iloc[at])}"
+            f"first is data row {cells.index[at]}, which has {quoted(cells.iloc[at])}"
         )
     return read
 
@@ -190,13 +192,7 @@ def _times_of(cells: pd.Series) -> pd.Series:
     numbers = numbers_of(cells)
     if numbers.notna().sum() == cells.notna().sum():
         return numbers
-    try:
-        return pd.to_datetime(cells, format="ISO8601")
-    except ValueError as error:
-        raise ValueError(
-            f"--time {cells.name!r}: the column has no numbers, and no dates such as 2026-01-31; "
-            f"--read parse_dates=\"['{cells.name}']\" dayfirst=True reads others: {error}"
-        ) from error
+    return pd.to_datetime(cells, format="ISO8601", errors="coerce")
 
 
 def check_names(frame: pd.DataFrame, named: Mapping[str, Collection[str]]) -> None:
@@ -306,7 +302,7 @@ def check_features(X: pd.DataFrame) -> None:
             if len(bad):
                 raise ValueError(
                     f"column {name!r}: {quoted(bad.iloc[0])} in data row "
-                    f"{bad.index[0] + 1} is no finite number, as the column's others "
+                    f"{bad.index[0]} is no finite number, as the column's others "
                     "are; --read na_values=WORD tells what is a missing value"
                 )
         elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):

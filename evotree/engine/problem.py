@@ -345,7 +345,7 @@ def start_of(evolution: Evolution, dataset: Dataset) -> ObliqueTree | None:
     names = dataset.feature_names
     own = getattr(start, "feature_names", names)  # of a model file
     if isinstance(start, str):
-        splits = splits_of_text(start, names, "start")
+        splits = splits_of_text(start, names, "start", dataset.schema.others)
     else:
         splits = raw_tree(start, "start")
     blank = np.zeros((len(splits[0]), dataset.n_classes or dataset.n_outputs))

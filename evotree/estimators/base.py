@@ -436,8 +436,7 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
             ]
         )
     leaves, weight = tree.apply(dataset.raw), dataset.sample_weight
-    targets = dataset.target_mean + dataset.target_scale * dataset.y
-    residuals = targets - tree.predict_value(dataset.raw)[:, 0]
+    residuals = dataset.raw_targets - tree.predict_value(dataset.raw)[:, 0]
     rows = np.bincount(leaves, weight, len(tree))
     errors = np.bincount(leaves, weight * residuals**2, len(tree))
     n_terms = tree.is_leaf.astype(np.float64)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch
@@ -193,7 +193,10 @@ class GreedyTree(LocalTree):
 
         `name` is a key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``.
         """
-        return cls(**{**base.preset(GREEDY_PRESETS, name), **parameters})
+        own = base.preset(GREEDY_PRESETS, name)
+        # The criteria are of classes.
+        criterion = criterion_of(name, 0 if issubclass(cls, RegressorMixin) else 2)
+        return cls(**{**own, "criterion": criterion, **parameters})
 
     def _fit(self, dataset: Dataset) -> None:
         """Grow a tree, and prune it."""
@@ -209,10 +212,9 @@ class GreedyTree(LocalTree):
             standard_errors=self.standard_errors,
             stream=stream,
         )
-        tree = individual.to_tree()
         if self.criterion == "absolute_error":
-            tree.values = QuantileLoss().predictions(individual, dataset)[:, np.newaxis]
-        self._keep_tree(tree, dataset)
+            dataset = dataset.evolved_for(QuantileLoss())
+        self._keep_tree(individual.to_tree(), dataset)
 
     def cost_complexity_pruning_path(
         self, X: Any, y: Any, sample_weight: Any = None

@@ -44,6 +44,7 @@ from evotree.fitness.base import Objective
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import compose
 from evotree.fitted import Fitted
+from evotree.log import LOGGER
 from evotree.operators.constraints import with_split_features
 from evotree.schema import (
     LARGEST,
@@ -173,7 +174,8 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         before = dict(vars(self))
         try:
             yield
-        except BaseException:
+        except BaseException as error:
+            LOGGER.info("fit failed: %s: %s", type(error).__name__, error)
             self.__dict__.clear()
             self.__dict__.update(before)
             raise

@@ -98,7 +98,7 @@ def paired_t_test(
     """
     scores = pd.DataFrame(np.array([first, second], np.float64)).dropna(axis=1)
     differences = scores.iloc[0] - scores.iloc[1]
-    last_bits = 1e-12 * scores.abs().max(axis=None)
+    last_bits = 1e-12 * scores.abs().to_numpy().max(initial=0.0)
     differences = differences.mask(differences.abs() <= last_bits, 0.0)
     n = len(differences)
     difference = float(differences.mean())

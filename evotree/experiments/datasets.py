@@ -104,7 +104,8 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
         )
     if data_home is None:
         raise ValueError(
-            f"data_home must be the folder of the data set {name!r}, which is not {_BUNDLED}..."
+            f"data_home (--data-home DIR) must be the folder of the data set {name!r}, which is "
+            f"not {_BUNDLED}..."
         )
     files = [name] if name.endswith(ENDINGS) else [name + end for end in ENDINGS]
     for file in files:

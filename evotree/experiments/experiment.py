@@ -22,10 +22,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats.distributions import rv_frozen
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.metrics import get_scorer_names
+from sklearn.dummy import DummyRegressor
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import make_pipeline
 
-from evotree.configuration import check_parameters
+from evotree.configuration import check_parameters, with_nested
+from evotree.engine.config import Evolution
 from evotree.engine.evolution import to_frame
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.estimators.evolved import EVOLUTION_PRESETS
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 # Measures of a fitted tree, missing for other models.
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
+# Of all that is inside an evolution.
+_PATHS = tuple(with_nested({"evolution": Evolution()}))
 _IN_PYTHON_ALONE = {"scorers", "plan", "measures", "curve"}
 _Made = TypeVar("_Made", bound="DataclassInstance")
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
@@ -170,6 +174,8 @@ class Experiment:
                     "scorers, as sklearn.metrics.get_scorer_names lists them, with or without "
                     "'train_' before it."
                 )
+        numbers = np.arange(0.5, 8.0)
+        guess = DummyRegressor().fit(numbers[:, np.newaxis], numbers)
         for name, method in self.methods.items():
             is_estimator = hasattr(method, "get_params") and (
                 hasattr(method, "__sklearn_tags__")
@@ -179,6 +185,15 @@ class Experiment:
                     f"methods[{abbreviate(name)}]={abbreviate(method)}: allowed are "
                     "classifiers and regressors of scikit-learn's interface."
                 )
+            for metric in self.metrics if is_regressor(method) else ():
+                try:
+                    scorer = get_scorer(metric.removeprefix("train_"))
+                    scorer(guess, numbers[:, np.newaxis], numbers)
+                except ValueError as error:
+                    raise ValueError(
+                        f"metrics={abbreviate(self.metrics)}: {metric!r} is not for numbers, which "
+                        f"methods[{abbreviate(name)}] predicts; allowed are such as 'r2'."
+                    ) from error
 
     def tasks(self) -> list[Task]:
         """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
@@ -302,6 +317,9 @@ def make_method(table: Any, path: str) -> BaseEstimator:
             f"{abbreviate(table)}."
         )
     parameters = dict(table)
+    if isinstance(parameters.get("evolution"), dict):
+        inside = parameters.pop("evolution").items()
+        parameters |= {f"evolution__{name}": value for name, value in inside}
     kind = parameters.pop("estimator", None)
     if "of" in parameters:
         parameters["estimator"] = make_method(parameters.pop("of"), f"{path}.of")
@@ -323,7 +341,11 @@ def make_method(table: Any, path: str) -> BaseEstimator:
             method._validate_params()
     # A class of another package may raise anything.
     except Exception as error:
-        raise ValueError(f"[{path}]: {str(error)[:500]}") from error
+        meant = [
+            one for one in _PATHS if one.endswith(tuple(map("__{}".format, table)))
+        ]
+        hint = f"; is {' or '.join(meant)} meant?" if meant else ""
+        raise ValueError(f"[{path}]: {str(error)[:500]}{hint}") from error
     return method
 
 

@@ -22,7 +22,7 @@ from sklearn import compose, ensemble, impute, linear_model, preprocessing, tree
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, column_or_1d
 from tqdm import tqdm
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
@@ -160,7 +160,7 @@ class Comparison(NamedTuple):
                 )
                 for test, p_value in zip(tests, adjusted, strict=True)
             ]
-        return pd.DataFrame(texts, names)
+        return pd.DataFrame(texts, names).replace(r"\+?nan ± nan.", "–", regex=True)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the first score against the complexity; best is the upper left."""
@@ -181,8 +181,10 @@ class Comparison(NamedTuple):
             for name, digits in SIZES.items()
         }
         n_folds = self.runs["fold"].nunique()
+        lost = [score for score in self.scores if self.runs[score].isna().any()]
+        note = f"\n{', '.join(lost)}: of folds alone that have rows of all classes."
         return (
-            f"{self.about}\n\n{self.means().assign(**sizes).to_string()}\n\n"
+            f"{self.about}{note if lost else ''}\n\n{self.means().assign(**sizes).to_string()}\n\n"
             f"Difference to {REFERENCE}, fold by fold:\n{self.means(REFERENCE).to_string()}\n\n"
             f"±: standard error √((1/{n_folds} + {self.test_ratio:.2g}) s²), since folds share "
             "rows to fit on (Nadeau and\nBengio 2003). *: its t-test, at the level "
@@ -242,7 +244,7 @@ def compare(
         )
     given = {"y": y, "groups": groups, "time": time}
     y, groups, time = (by_row(given[name], X, name) for name in given)
-    X, y = as_table(X), read_labels(y)
+    X, y = as_table(X), column_or_1d(read_labels(y))
     check_consistent_length(X, y, groups, time)
     X = X.astype(
         {

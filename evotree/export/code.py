@@ -648,7 +648,7 @@ _PREDICTION = "prediction"
 
 def export_sql(
     tree: Any,
-    table: str | None = None,
+    table: str | Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
     probability: bool = False,
@@ -658,9 +658,9 @@ def export_sql(
 
     It goes where SQL takes an expression: ``SELECT CASE ... END AS prediction FROM flowers``. That
     of an estimator reads the columns that it was fitted to and encodes them itself, where missing
-    is NULL, not an empty text; categories are compared as text. That of a tree, or with names that
-    are given, reads a column for each feature, and has the prediction NULL for a row in which one
-    that the tree reads is NULL. Numbers may be texts that SQLite reads as numbers.
+    is NULL, or NaN in a number, not an empty text; categories are compared as text. That of a tree,
+    or with names that are given, reads a column for each feature, and has the prediction NULL for a
+    row in which one that the tree reads is NULL. Numbers may be texts that SQLite reads as numbers.
 
     Written in standard SQL and tested with SQLite, which takes sums of up to 990 terms or so. Names
     are in double quotation marks, numbers have an exponent, which makes them floating-point ones.
@@ -678,8 +678,9 @@ def export_sql(
     ----------
     tree : ObliqueTree or fitted estimator
         As for `export_python`; of a forest the vote is exported.
-    table : str, optional
-        Name of the table, to be written before each column. Without it SQLite takes the name of a
+    table : str or sequence of str, optional
+        Name of the table, to be written before each column, or those of its schema and of itself,
+        such as ``("sales", "orders")``. Without it SQLite takes the name of a
         column that does not exist for a text, and says nothing.
     feature_names : sequence of str, optional
         Names of columns that hold the features, one for each, all different; by default the columns
@@ -734,7 +735,7 @@ def export_sql(
         f"{one} AS {_sql_quoted(name, SQL_NAME)}" for name, one in filled
     )
     if statement:
-        listed = f"SELECT *,\n{listed}\nFROM {_sql_quoted(str(table), SQL_NAME)};"
+        listed = f"SELECT *,\n{listed}\nFROM {_sql_column(table)};"
     return f"{listed}\n"
 
 
@@ -901,7 +902,13 @@ def _sql_largest(sums: Sequence[str], fitted: Fitted, table: str) -> str:
     return f"SELECT {case} FROM {table}"
 
 
-def _sql_operands(schema: Schema, table: str | None) -> list[str]:
+def _sql_column(table: str | Sequence[str] | None, *names: str) -> str:
+    """Return a column of a table, or its table; that of a schema has several names."""
+    place = (table,) if isinstance(table, str) else tuple(table or ())
+    return ".".join(_sql_quoted(one, SQL_NAME) for one in (*place, *names))
+
+
+def _sql_operands(schema: Schema, table: str | Sequence[str] | None) -> list[str]:
     """Return an expression for each feature."""
     names = schema.names
     if len(set(names)) < len(names):
@@ -909,8 +916,7 @@ def _sql_operands(schema: Schema, table: str | None) -> list[str]:
         raise ValueError(
             f"feature_names has {twice!r} twice: columns have names of their own."
         )
-    place = "" if table is None else f"{_sql_quoted(table, SQL_NAME)}."
-    operands = [place + _sql_quoted(name, SQL_NAME) for name in names]
+    operands = [_sql_column(table, name) for name in names]
     if not schema.is_table:
         return operands
     return sum(map(_sql_encoded, schema, operands), [])
@@ -949,7 +955,7 @@ def _sql_product(operands: Sequence[str]) -> Callable[[float, int], str]:
     """Return how terms are written; a factor of 1 makes SQLite read a column's texts as numbers."""
     return lambda weight, j: (
         operands[j]
-        if weight == 1.0 and operands[j].startswith("CASE")
+        if weight == 1.0 and operands[j].endswith("THEN 1.0e0 ELSE 0.0e0 END")
         else f"{_sql_number(weight)} * {operands[j]}"
     )
 
@@ -979,13 +985,21 @@ def _sql_predicted(fitted: Fitted, k: int, operands: Sequence[str]) -> str:
 
 def _sql_encoded(column: Column, name: str) -> list[str]:
     """Return an expression for each feature that is made of a column."""
-    indicator = f"CASE WHEN {name} IS NULL THEN 1.0e0 ELSE 0.0e0 END"
     if column.holds == TRUTH:
         # Strict databases make no other numbers of truth values.
         name = f"CAST({name} AS INTEGER)"
+    double = f"CAST({name} AS DOUBLE PRECISION)"
+    number = double if column.holds == TRUTH else name
+    # Some databases take NaN, which frames have for missing, for the greatest number of all.
+    known = double if isinstance(column, CategoricalColumn) else f"1.0e0 * {number}"
+    is_known = f"{known} <= 1e308"
+    if column.holds in (TEXTS, TRUTH):
+        is_known = f"{name} IS NOT NULL"
+    indicator = f"CASE WHEN {is_known} THEN 0.0e0 ELSE 1.0e0 END"
     if isinstance(column, NumericColumn):
-        number = f"CAST({name} AS DOUBLE PRECISION)" if column.holds == TRUTH else name
-        filled = f"COALESCE({number}, {_sql_number(column.fill)})"
+        filled = (
+            f"CASE WHEN {is_known} THEN {number} ELSE {_sql_number(column.fill)} END"
+        )
         bends = [_sql_bent(bend, filled) for bend in column.bends]
         return [filled, *bends, *([indicator] if column.indicator else [])]
     return [

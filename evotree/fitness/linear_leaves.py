@@ -63,6 +63,7 @@ _WIDENED_SHARE = 0.25
 _REMEMBERED_BYTES = 1 << 26  # in sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
+_CONSTANT = 1e-9  # share of the variance of all rows below which a column has none
 _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
 # The penalty for a term is this times log(n) / n.
 _TERM_FACTOR = 0.05
@@ -192,9 +193,11 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, max_terms, signs, fit):
             A[a, b] = sums[a + 1, b + 1] - sums[0, a + 1] * sums[0, b + 1] / weight
     T = A + shrinkage * prior
     own = np.empty(m)
+    is_in, is_barred = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
     for j in range(m):
         own[j] = max(T[j, j], 1e-300)
-    is_in, is_barred = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
+        # What is constant in these rows says nothing of them.
+        is_barred[j] = A[j, j] <= _CONSTANT * weight * prior[j, j]
     max_terms = min(max_terms, int(n_rows / 5.0))
     bic = np.log(max(n_rows, 2.0))
     n_in = 0
@@ -852,4 +855,10 @@ def scores_of_nodes(
             scores[child] = fit_scores(
                 rows, inside, C, scores[k], is_free, scores[k], end
             )
+    # What is constant in the rows of a leaf says nothing of them.
+    for k in np.unique(leaves).tolist():
+        X = rows.X[leaves == k]
+        is_constant = X.min(axis=0) == X.max(axis=0)
+        scores[k, :, -1] += scores[k, :, :-1] @ (is_constant * X[0])
+        scores[k, :, :-1] *= ~is_constant
     return scores

@@ -7,7 +7,7 @@ with, and its name in `_LOSS_CLASSES`.
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from types import SimpleNamespace
@@ -32,6 +32,7 @@ from evotree.fitness.base import (
 )
 from evotree.fitness.leaves import (
     F1,
+    LEAST_MEAN,
     MCC,
     PINBALL,
     POISSON,
@@ -340,7 +341,7 @@ class OwnObjective(_OfAccuracy):
         leaf = np.empty(rows.y.shape[0], dtype=np.int64)
         for place, k in enumerate(np.flatnonzero(is_leaf)):
             leaf[tree.order[tree.start[k] : tree.end[k]]] = place
-        y = rows.y if rows.n_classes else rows.target_mean + rows.target_scale * rows.y
+        y = rows.y if rows.n_classes else rows.raw_targets
         return Leaves(leaf, y, rows.sample_weight, rows.classes, rows.extras)
 
     def quality(self, tree: Leafed) -> float:
@@ -454,9 +455,9 @@ class QuantileLoss(_LossOfRows):
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree that predicts quantiles."""
-        quantiles = self.predictions(routed_rows(tree, dataset.raw), dataset)
-        raw = dataset.target_mean + dataset.target_scale * quantiles
-        return tree.predicting(raw[:, np.newaxis])
+        raw = replace(dataset, y=dataset.raw_targets)
+        quantiles = self.predictions(routed_rows(tree, dataset.raw), raw)
+        return tree.predicting(quantiles[:, np.newaxis])
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,7 +479,7 @@ class PoissonLoss(_LossOfRows):
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective for targets that may be counts."""
-        raw = dataset.target_mean + dataset.target_scale * dataset.y
+        raw = dataset.raw_targets
         if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
             raise ValueError(
                 f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
@@ -497,6 +498,10 @@ class PoissonLoss(_LossOfRows):
             share = (weight / (weight + self.prior))[:, np.newaxis]
             mean = dataset.target_mean
             tree = tree.predicting(mean + share * (tree.values - mean))
+        # As it was measured: a leaf without events has not been shown to have none.
+        tree = tree.predicting(
+            np.maximum(LEAST_MEAN * dataset.target_scale, tree.values)
+        )
         return super().finish(tree, dataset)
 
 

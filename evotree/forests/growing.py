@@ -227,7 +227,7 @@ def score_out_of_bag(
     counted = unseen if rows.sample_weight[unseen].any() else is_known
     found, truth = votes.argmax(axis=1), rows.y
     if not dataset.n_classes:
-        found, truth = votes[:, 0], rows.target_mean + rows.target_scale * rows.y
+        found, truth = votes[:, 0], rows.raw_targets
     score = accuracy_score if dataset.n_classes else r2_score
     weight = rows.sample_weight[counted]
     return float(score(truth[counted], found[counted], sample_weight=weight))

@@ -444,8 +444,12 @@ def _numbers(block: pd.DataFrame, holds: Sequence[str]) -> np.ndarray:
         column = int(bad.any(axis=0).argmax())
         row = int(bad[:, column].argmax())
         what = "no number" if np.isnan(numbers[row, column]) else "not a finite number"
+        labels = block.index  # those of the whole table, of which this may be a part
+        is_whole = labels.equals(pd.RangeIndex(len(block)))
+        name = "data row" if is_whole else labels.name or "the row"
         raise ValueError(
-            f"column {str(block.columns[column])!r}: {quoted(block.iloc[row, column])} in data row "
-            f"{row + 1} is {what}; a missing value is an empty cell, or NaN."
+            f"column {str(block.columns[column])!r}: {quoted(block.iloc[row, column])} in {name} "
+            f"{row + 1 if is_whole else labels[row]} is {what}; a missing value is an empty cell, "
+            "or NaN."
         )
     return numbers

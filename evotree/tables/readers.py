@@ -3,7 +3,7 @@
 In: a file, whose name says what it holds, text also with ``.gz`` or ``.bz2`` behind:
 
 - ``.parquet``: columns of any type, which needs pyarrow;
-- ``.arff``: numeric and nominal attributes, in rows without weights;
+- ``.arff``: numeric and nominal attributes; weights of rows are the column ``instance weight``;
 - ``.libsvm``, ``.svm``, ``.txt``: the format of LIBSVM;
 - any other name: CSV, a header row, then rows of as many cells.
 
@@ -37,6 +37,9 @@ from sklearn.externals import _arff
 
 TARGET = "target"  # the column of classes in files that do not name their columns
 _PACKED = {"": open, ".gz": gzip.open, ".bz2": bz2.open}
+WEIGHT = "instance weight"
+"""The column of the weights of rows, as ARFF has them in braces."""
+_ROW_WEIGHT = re.compile(r",\s*\{([^{},]*)\}\s*$")
 _ARFF = (".arff", ".arff.gz", ".arff.bz2")
 _LIBSVM = tuple(map("".join, product((".libsvm", ".svm", ".txt"), _PACKED)))
 ENDINGS = (".csv.gz", ".csv", ".parquet", *_ARFF, *_LIBSVM)
@@ -257,9 +260,19 @@ def _read_arff(
     raw: bytes, _: Collection[str], say: _Say, given: dict[str, Any]
 ) -> pd.DataFrame:
     # Whole numbers are read as others are, or decimals among them would be lost.
-    read = _arff.loads(re.sub(_WHOLE, r"\1 REAL", raw.decode(given["encoding"])))
+    text = re.sub(_WHOLE, r"\1 REAL", raw.decode(given["encoding"]))
+    head, *body = re.split(r"(?im)^(?=\s*@data)", text, maxsplit=1)
+    lines = [
+        line for line in "".join(body).splitlines() if re.match(r"\s*[^\s%]", line)
+    ]
+    read = _arff.loads(head + "\n".join(_ROW_WEIGHT.sub("", line) for line in lines))
     names = [re.sub(r"\\(.)", r"\1", name) for name, _ in read["attributes"]]
-    return pd.DataFrame(read["data"], columns=names)
+    frame = pd.DataFrame(read["data"], columns=names)
+    weights = [_ROW_WEIGHT.search(line) for line in lines[1:]]
+    if any(weights):
+        frame[WEIGHT] = [float(one[1]) if one else 1.0 for one in weights]
+        say(f"the weights of its rows are the column {WEIGHT!r}")
+    return frame
 
 
 def _read_libsvm(raw: bytes) -> pd.DataFrame:

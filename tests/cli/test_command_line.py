@@ -346,12 +346,12 @@ def test_options_become_parameters(run, iris, told):
         assert told["monotonic_cst"] == {"petal_width": 1, "sepal_width": -1}
         assert (told["leaves"], told["precision"]) == ("linear", 3)
         assert told["categorical_features"] == [False] * 4 + [True] * 2
-        codes = frame["code"].to_numpy()[told["X"].index]
+        codes = frame["code"].to_numpy()[told["X"].index - 1]
         assert told["X"]["code"].tolist() == [f"{code}" for code in codes]
         assert list(told["X"]) == [*iris.columns[:4], "code", "name"]
         # The rows of the file that are learned from: the first one has no target.
         assert len(told["X"]) == (69 if share else 99) and 0 not in told["X"].index
-        of_file = frame["w"].to_numpy()[told["X"].index]
+        of_file = frame["w"].to_numpy()[told["X"].index - 1]
         np.testing.assert_array_equal(told["sample_weight"], of_file)
 
 
@@ -360,7 +360,7 @@ def test_test_rows_and_folds_are_of_whole_groups(run, iris_csv, iris, told):
     frame = iris.assign(patient=groups)
     frame.to_csv("iris.csv", index=False)
     run(*FIT, "--group", "patient", "--test-size", "0.3")
-    kept = groups[told["X"].index]
+    kept = groups[told["X"].index - 1]
     assert "patient" not in told["X"] and told["groups"].tolist() == kept.tolist()
     left = set(groups) - set(kept)
     assert 0.2 < len(left) / len(set(groups)) < 0.4
@@ -382,7 +382,7 @@ def test_test_rows_and_folds_are_later_than_those_trained_on(
     frame = iris.assign(day=times.astype(str) if dates else days)
     frame.to_csv("iris.csv", index=False)
     run(*FIT, "--time", "day", "--test-size", "0.3")
-    kept = days[told["X"].index]
+    kept = days[told["X"].index - 1]
     assert "day" not in told["X"] and sorted(kept) == sorted(days[days < 35])
     assert len(told["cv"]) == 5
     for train, test in told["cv"]:
@@ -391,7 +391,7 @@ def test_test_rows_and_folds_are_later_than_those_trained_on(
     assert_error(run(*FIT, "--time", "day", "--group", "day"), "not allowed with")
     # No order of day and month is guessed.
     frame.assign(day="03.02.2026").to_csv("iris.csv", index=False)
-    assert_error(run(*FIT, "--time", "day"), "no dates such as", "dayfirst=True")
+    assert_error(run(*FIT, "--time", "day"), "no number, or date such as", "dayfirst=")
     read = ("--read", "parse_dates=['day']", "dayfirst=True")
     assert "no dates" not in run(*FIT, "--time", "day", *read)[2]
 

@@ -105,6 +105,12 @@ def test_presets(name):
     )
     with pytest.raises(ValueError, match=rf"'ID3'.*'{name}'"):
         ObliqueTreeClassifier.from_preset("ID3")
+    of_targets = ObliqueTreeRegressor.from_preset(name, random_state=0)
+    if name.startswith("WODT"):
+        with pytest.raises(ValueError, match="'wodt' is for classes, not for targets"):
+            of_targets.fit(X, X[:, 0])
+    else:
+        assert of_targets.fit(X, X[:, 0]).score(X, X[:, 0]) > 0.5
 
 
 def test_regression_prunes_in_the_units_of_the_targets():

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 from evotree import (
     EvoTreeRegressor,
+    EvoTreeSurvival,
     LinearLeaves,
     ObliqueTree,
     ObliqueTreeRegressor,
@@ -168,3 +169,29 @@ def test_trees_found_elsewhere_join_with_lines_of_their_own():
         TAORegressor(halves(), leaves="linear"),
     ):
         assert fitted.fit(X, y).score(X, y) > 0.99 and fitted.get_n_leaves() == 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        quick(max_leaf_nodes=2),
+        quick(max_leaf_nodes=2, objective="poisson"),
+        evolved(EvoTreeSurvival, **BRIEF, leaves="linear", max_leaf_nodes=2),
+    ],
+    ids=name_of,
+)
+def test_a_column_that_is_constant_in_a_leaf_has_no_term_there(model):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 300), rng.normal(size=(300, 2))])
+    rate = np.exp(1.5 * X[:, 0] + X[:, 1] * np.where(X[:, 0] > 0.0, 1.0, -1.0))
+    y = rng.poisson(rate).astype(float)
+    if isinstance(model, EvoTreeSurvival):
+        y = np.column_stack([np.ones(300), rng.exponential(1.0 / rate)])
+    constant = []
+    for tree in model.set_params(precision=None).fit(X, y).pareto_front_:
+        leaves = tree.apply(X)
+        for k in np.unique(leaves).tolist() if tree.models is not None else ():
+            is_constant = np.ptp(X[leaves == k], axis=0) == 0.0
+            assert not tree.models.coefficients[k, is_constant].any()
+            constant.append(is_constant[0] and tree.models.coefficients[k].any())
+    assert any(constant)

@@ -15,7 +15,9 @@ from evotree import (
     Dataset,
     EvoTreeClassifier,
     EvoTreeRegressor,
+    ObliqueTreeRegressor,
     Regularization,
+    TAORegressor,
     Variation,
     evolve,
     make_toolbox,
@@ -246,3 +248,29 @@ def test_monotonic_predictions_of_tables_with_gaps(rare):
 def test_wrong_parameters_are_named(rare, parameters, named):
     with pytest.raises(ValueError, match=named):
         quick(**parameters).fit(*rare)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ObliqueTreeRegressor("axis"),
+        ObliqueTreeRegressor("axis", criterion="absolute_error"),
+        TAORegressor(random_state=0),
+        quick(EvoTreeRegressor, leaves="constant"),
+        quick(EvoTreeRegressor, leaves="constant", monotonic_cst=[1, 0]),
+        quick(EvoTreeRegressor, objective="quantile"),
+        quick(EvoTreeRegressor, objective="poisson"),
+        quick(EvoTreeRegressor, objective="poisson", leaves="linear"),
+    ],
+    ids=str,
+)
+def test_leaves_of_equal_targets_predict_these(model):
+    """Nothing is below 0 where no target is, and no rate is 0: its logarithm is asked for."""
+    X = np.random.default_rng(0).normal(size=(150, 2))
+    y = np.where(X[:, 0] > 0.0, 1.3, 0.0)
+    predicted = model.fit(X, y).predict(X)
+    if getattr(model, "objective", "") == "poisson":
+        assert predicted.min() > 0.0
+        assert np.isfinite(metrics.mean_poisson_deviance(y, predicted))
+    else:
+        assert set(predicted.tolist()) == {0.0, 1.3}

@@ -16,9 +16,15 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from evotree import Evolution, EvoTreeClassifier, ObliqueTreeClassifier
+from evotree import (
+    Evolution,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueTreeClassifier,
+    Variation,
+)
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import (
     Experiment,
@@ -68,6 +74,7 @@ def test_tasks_are_all_combinations_and_balanced():
         ("metrics", ["log_loss"]),
         ("methods", {}),
         ("methods", {"scale": StandardScaler()}),
+        ("methods", {"of numbers, by accuracy": DecisionTreeRegressor()}),
         ("n_folds", 1),
     ],
 )
@@ -227,6 +234,16 @@ WODT = ObliqueTreeClassifier.from_preset("WODT", min_samples_leaf=2)
         ),
         (BAG, BaggingClassifier(WODT, n_estimators=3)),
         (INNER, EvoTreeClassifier(evolution=Evolution(population_size=9))),
+        (
+            'estimator = "evotree.EvoTreeRegressor"\nmonotonic_cst = {a = 1}\n'
+            '[evolution]\nshapes = {b = []}\nvariation__algorithm = "nsga2"',
+            EvoTreeRegressor(
+                monotonic_cst={"a": 1},
+                evolution=Evolution(
+                    shapes={"b": []}, variation=Variation(algorithm="nsga2")
+                ),
+            ),
+        ),
     ],
 )
 def test_tables_nest(text, expected):
@@ -243,6 +260,7 @@ def test_tables_nest(text, expected):
         (SEARCH, "of.steps", "off.steps", "'off'"),
         (SEARCH, 'CV"', 'CV"\ncv = 1', "'cv' parameter of GridSearchCV"),
         (SEARCH, '{estimator = "sklearn.svm.SVC", C = 2.0}', "3", "it is 3"),
+        (INNER, "evolution__", "", "is evolution__population_size meant"),
         (BAG, "preset", "presets", r"\[methods.m.of\] needs an 'estimator'"),
     ],
 )

@@ -1,5 +1,6 @@
 """The default beside other models on a table: equal folds, whole tables, sizes, and the command."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -186,11 +187,20 @@ def test_sizes_count_what_models_are_made_of():
         ({"n_folds": 1}, "'n_folds' parameter .* Got 1"),
         ({"groups": np.arange(119)}, "inconsistent"),
         ({"time": np.full(120, np.nan)}, "missing"),
+        ({"y": np.ones((120, 2))}, r"y should be a 1d array.*\(120, 2\)"),
     ],
 )
 def test_arguments_are_checked(table, wrong, named):
     with pytest.raises(ValueError, match=named):
-        rivals.compare(*table[:2], **wrong)
+        rivals.compare(**{"X": table[0], "y": table[1], **wrong})
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_scores_that_no_fold_has_are_said(table, in_process):
+    X, y, _ = table
+    shown = str(rivals.compare(X, np.where(np.arange(120) == 5, "once", y), n_folds=2))
+    assert "AUC, log loss: of folds alone that have rows of all classes." in shown
+    assert "nan" not in shown and re.search(r"EvoTree  +0\.\d+ ± 0\.\d+  +–  +–", shown)
 
 
 @pytest.mark.parametrize("is_numeric", [False, True])

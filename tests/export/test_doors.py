@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 
 import duckdb
+import pyarrow as pa
 from hypothesis import given, settings
 
 from evotree.export import export_sql
@@ -30,6 +31,16 @@ def test_databases_read_tables_as_the_model_does(drawn):
         )
         untyped = question.replace("FROM t", f"FROM (SELECT {cast} FROM t)")
         assert [row[0] for row in base.execute(untyped)] == expected
+    arrow = pa.table(  # whose missing numbers are NaN, not null
+        {
+            name: pa.array(cells.to_numpy(), from_pandas=cells.dtype.kind != "f")
+            for name, cells in frame.items()
+        }
+    )
     with duckdb.connect() as base:
-        base.register("t", frame)
+        for table in (frame, arrow):
+            base.register("t", table)
+            assert [row[0] for row in base.sql(question).fetchall()] == expected
+        base.execute("CREATE SCHEMA s; CREATE TABLE s.u AS SELECT * FROM t")
+        question = f"SELECT {export_sql(model, ('s', 'u'))} FROM s.u"
         assert [row[0] for row in base.sql(question).fetchall()] == expected

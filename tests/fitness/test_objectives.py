@@ -351,7 +351,10 @@ def test_finished_trees_predict_as_the_search_does(name, data, seed):
         if dataset.n_classes == 0:
             expected = predictions(dataset, one)
             np.testing.assert_allclose(
-                finished.values[:, 0], expected, rtol=1e-6, atol=1e-9
+                finished.values[:, 0],
+                expected,
+                rtol=1e-6,
+                atol=2e-9 * max(1.0, dataset.target_scale),  # no rate is 0
             )
         elif name == "accuracy":  # where shares tie, rounding decides
             nodes = np.arange(len(finished))

@@ -188,6 +188,17 @@ def test_rules_written_by_hand_are_read(rule, weights, threshold):
     assert read[0][0].tolist() == weights and read[1].tolist() == [threshold, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("rule", ["u", "not u", "v", "not v"])
+def test_both_levels_of_a_category_of_two_may_be_asked_for(rule):
+    rows = pd.DataFrame({"c": pd.Categorical(["u", "v"] * 20), "a": np.arange(40.0)})
+    text = f"|--- c is {rule}\n|   |--- yes\n|--- else\n|   |--- no"
+    model = brief(EvoTreeClassifier, start=text, hold=[0], max_generations=0)
+    model.set_params(leaves="constant", evolution__init=[text])
+    found = model.fit(rows, rows.c == "u").apply(rows)
+    is_asked = (rows.c == rule[-1]) != rule.startswith("not")
+    assert (found == np.where(is_asked, 1, 2)).all()
+
+
 PIECES = [
     *(
         "x",

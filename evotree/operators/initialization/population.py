@@ -588,7 +588,7 @@ def splits_for(
     """
     names = list(dataset.feature_names)
     if isinstance(tree, str):
-        return splits_of_text(tree, names, "init")
+        return splits_of_text(tree, names, "init", dataset.schema.others)
     weights, thresholds, subtree_size = raw_tree(tree)
     own = list(
         getattr(tree, "feature_names_", None)
