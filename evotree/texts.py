@@ -714,7 +714,7 @@ def split_of_text(
         raise ValueError(
             f"{parameter} has {len(text)} characters: allowed are {MAX_RULE_CHARACTERS}."
         )
-    return _Names(feature_names, parameter).split(" ".join(text.split()))
+    return _Names(feature_names, parameter, {}).split(" ".join(text.split()))
 
 
 def _nodes_of_text(text: str, parameter: str) -> list[tuple[int, str]]:
