@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evotree import load_model, save_model
+from evotree.estimators.rows import Beside
 from evotree.fitted import fitted_of
 from evotree.leaf_models import LARGEST_SCORE
 from evotree.texts import (
@@ -91,7 +92,7 @@ def test_a_selected_tree_predicts(name, rule):
     X, y = held_out(kind)
     front = kind.model.pareto_front_
     worths = [quality(kind, X, y, tree) for tree in front]
-    table = front.to_frame(kind.model._held_out(X, y))
+    table = front.to_frame(kind.model._held_out(X, y, Beside()))
     np.testing.assert_allclose(table.held_out_quality, worths)
     is_allowed = {
         "accurate": lambda tree: quality(kind, X, y, tree) >= max(worths) - 1e-12,

@@ -180,7 +180,11 @@ def test_a_file_says_the_same_as_python(tmp_path):
             "max_depth = -1",
             r"\[methods.CART\]: .*'max_depth' .*Got -1",
         ),
-        ('"WODT"\n', '"WODTT"\n', r"\[methods.WODT\]: preset='WODTT': allowed are gea"),
+        (
+            '"WODT"\n',
+            '"WODTT"\n',
+            r"\[methods.WODT\]: preset='WODTT': allowed are card, gea",
+        ),
         ("sklearn.tree", "sklearn.trees", r"\[methods.CART\]: No module named"),
         ("estimator =", "kind =", "needs an 'estimator', a 'preset' or 'steps'"),
         ("= 0.01", "= 1\nevolution__population_size = 0", "'population_size' .* Got 0"),

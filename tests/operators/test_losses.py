@@ -16,6 +16,7 @@ from sklearn.metrics import (
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, Quantile
 from evotree.dataset import EXPOSURE
+from evotree.estimators.rows import Beside
 from evotree.fitness.leaves import LEAST_MEAN
 from evotree.fitness.probabilities import LEAST, fit_soft_sides
 from evotree.front import held_out_quality
@@ -50,7 +51,7 @@ def test_targets_lose_as_the_objective_says_and_the_front_saves_shares_of_it(nam
     objective = Quantile(0.8) if name == "quantile" else name
     model = brief(EvoTreeRegressor, objective=objective).fit(X[::2], y[::2])
     loss, share_saved = REGRESSIONS[name]
-    held_out = model._held_out(X[1::2], y[1::2])
+    held_out = model._held_out(X[1::2], y[1::2], Beside())
     front = list(model.pareto_front_)
     qualities, _ = held_out_quality(front, held_out)
     for tree, quality in zip(front, qualities, strict=True):
@@ -63,7 +64,7 @@ def test_targets_lose_as_the_objective_says_and_the_front_saves_shares_of_it(nam
 def test_classes_lose_by_labels_or_by_probabilities():
     X, y = load_iris(return_X_y=True)
     model = brief(EvoTreeClassifier).fit(X, y)
-    rows = model._held_out(X, y)
+    rows = model._held_out(X, y, Beside())
     for tree in model.pareto_front_:
         predicted = tree.predict_label(X)
         errors = row_losses(tree, rows)
@@ -89,7 +90,7 @@ def test_exposures_are_no_weights_in_the_errors_of_a_front():
     X, y, exposure = counts()
     model = brief(EvoTreeRegressor, objective="poisson")
     model.fit(X[::2], y[::2], exposure=exposure[::2])
-    held_out = model._held_out(X[1::2], y[1::2])
+    held_out = model._held_out(X[1::2], y[1::2], Beside())
     held_out = held_out.with_extras({EXPOSURE: exposure[1::2]})
     front = list(model.pareto_front_)
     _, errors = held_out_quality(front, held_out)
