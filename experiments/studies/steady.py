@@ -42,7 +42,7 @@ class Pair(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 X,
                 y,
                 train_size=SHARE,
-                stratify=y if np.bincount(y).min() > 1 else None,
+                stratify=y if np.unique(y, return_counts=True)[1].min() > 1 else None,
                 random_state=2 * self.random_state + which,
             )
             models.append(clone(self.estimator).fit(part, labels))
