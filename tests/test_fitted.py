@@ -66,8 +66,9 @@ def test_a_file_knows_what_the_fit_was_given_and_chose(name, tmp_path):
     save_model(tmp_path / "model.json", model)
     again = load_model(tmp_path / "model.json")
     (member,) = again.members
-    assert again.rules() == export_text(model)
-    assert ("# chosen: " in again.rules()) == (name != "signs")
+    # The choice stands in the summary.
+    assert again.rules() == export_text(replace(model.fitted_, choice=None))
+    assert ("\nchosen " in again.summary()) == (name != "signs")
     arguments = member.arguments
     assert asdict(arguments) == asdict(model.fitted_.arguments)
     assert arguments.penalties == (model.size_penalty_, model.term_penalty_)
