@@ -8,6 +8,7 @@ probabilities, as they would be returned, or by what the objective says of their
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress
@@ -55,6 +56,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
 from evotree.parallel import thread_map
 from evotree.rng import own_streams
+from evotree.tables.frames import level_of_user
 from evotree.tree import Individual, ObliqueTree
 
 # Folds are made until so many rows that differ, or groups, are held out in all, but no more folds
@@ -366,9 +368,17 @@ def cross_validate(
         trees = search(others, penalties(others))
         return losses_of.trial(fold, others, held_out, trees, end)
 
-    yield from (
-        trial for trial in map(run, range(min(n_folds, max_folds))) if trial is not None
-    )
+    is_silent = True
+    for trial in map(run, range(min(n_folds, max_folds))):
+        if trial is not None:
+            is_silent = False
+            yield trial
+    if is_silent:
+        warnings.warn(
+            "groups: whichever are held out, the others are of one class; nothing is chosen by "
+            "rows held out.",
+            stacklevel=level_of_user(),
+        )
 
 
 def kinds_of(problem: Problem) -> tuple[str, ...]:

@@ -412,3 +412,13 @@ def test_strata_of_targets_are_tenths():
     y = np.random.default_rng(0).normal(size=50)
     dataset = Dataset.from_arrays(y[:, None], y, task="regression")
     assert np.bincount(strata_of(dataset)).tolist() == [5] * 10
+
+
+@pytest.mark.filterwarnings("ignore:no split pays")
+def test_groups_of_one_class_each_are_warned_of():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y, groups = np.repeat([0, 1], 20), np.repeat([0, 1], 20)
+    model = evolved(EvoTreeClassifier, max_generations=1)
+    with pytest.warns(UserWarning, match="the others are of one class") as caught:
+        model.fit(X, y, groups=groups)
+    assert model.choice_ is None and caught[0].filename == __file__
