@@ -101,7 +101,7 @@ def test_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = check_blocks(page)
     if page.stem == "search":
-        assert len(names["table"]) == names["seeded"].n_generations_ + 1
+        assert len(names["table"]) == names["paper"].n_generations_ + 1
     if page.stem == "experiments":
         assert set(names["runs"].method) == {"CART", "TAO"}
     if page.stem == "toolbox":
