@@ -63,7 +63,6 @@ _WIDENED_SHARE = 0.25
 _REMEMBERED_BYTES = 1 << 26  # in sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
-_CONSTANT = 1e-9  # share of the variance of all rows below which a column has none
 _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
 # The penalty for a term is this times log(n) / n.
 _TERM_FACTOR = 0.05
@@ -193,11 +192,9 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, max_terms, signs, fit):
             A[a, b] = sums[a + 1, b + 1] - sums[0, a + 1] * sums[0, b + 1] / weight
     T = A + shrinkage * prior
     own = np.empty(m)
-    is_in, is_barred = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
     for j in range(m):
         own[j] = max(T[j, j], 1e-300)
-        # What is constant in these rows says nothing of them.
-        is_barred[j] = A[j, j] <= _CONSTANT * weight * prior[j, j]
+    is_in, is_barred = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
     max_terms = min(max_terms, int(n_rows / 5.0))
     bic = np.log(max(n_rows, 2.0))
     n_in = 0
@@ -512,9 +509,15 @@ class LinearLeafObjective(TargetLoss):
 
         def fill(tree: ObliqueTree) -> ObliqueTree:
             tree = dataset.refill(tree)
-            return tree.with_models(
-                bound.raw_models(routed_rows(tree, dataset.raw), tree)
-            )
+            models = bound.raw_models(routed_rows(tree, dataset.raw), tree)
+            if self.constraint is None:  # else leaves may share coefficients
+                drop_constant_terms(
+                    models.coefficients,
+                    models.intercepts,
+                    dataset.raw,
+                    tree.apply(dataset.raw),
+                )
+            return tree.with_models(models)
 
         if self.constraint is None:
             return fill(tree)
@@ -855,10 +858,19 @@ def scores_of_nodes(
             scores[child] = fit_scores(
                 rows, inside, C, scores[k], is_free, scores[k], end
             )
-    # What is constant in the rows of a leaf says nothing of them.
-    for k in np.unique(leaves).tolist():
-        X = rows.X[leaves == k]
-        is_constant = X.min(axis=0) == X.max(axis=0)
-        scores[k, :, -1] += scores[k, :, :-1] @ (is_constant * X[0])
-        scores[k, :, :-1] *= ~is_constant
+    drop_constant_terms(scores[:, :, :-1], scores[:, :, -1], rows.X, leaves)
     return scores
+
+
+def drop_constant_terms(
+    coefficients: np.ndarray, intercepts: np.ndarray, X: np.ndarray, leaves: np.ndarray
+) -> None:
+    """Move terms of columns that are constant in the rows of a leaf into its intercept.
+
+    They say nothing of these rows; the models of all rows, and of parents, have brought them.
+    """
+    for k in np.unique(leaves).tolist():
+        rows = X[leaves == k]
+        is_constant = rows.min(axis=0) == rows.max(axis=0)
+        intercepts[k] += coefficients[k] @ (is_constant * rows[0])
+        coefficients[k] *= ~is_constant
