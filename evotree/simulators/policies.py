@@ -77,7 +77,11 @@ class Environment:
                 if seen is not None:
                     seen.append(point)
                 observation, reward, ends, stops, _ = environment.step(act(point))
-                rewards.append(float(reward))
+                if np.size(reward) != 1 or not np.isfinite(reward).all():
+                    raise ValueError(
+                        f"environment rewards a step by {reward!r}: allowed is a finite number."
+                    )
+                rewards.append(np.asarray(reward, dtype=float).item())
                 is_over = ends or stops
         return sum(rewards)
 

@@ -217,6 +217,34 @@ def test_what_is_seen_has_always_as_many_numbers(start):
         evolve_policy(Growing, config, n_points=20, start=start)
 
 
+class Paid(Track):
+    """A walker on a line that is paid by a function of what is right."""
+
+    def __init__(self, paid):
+        super().__init__()
+        self.paid = paid
+
+    def step(self, action):
+        seen, reward, *ends = super().step(action)
+        return seen, self.paid(reward), *ends
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.array, lambda x: np.array([[x]])])
+def test_rewards_are_one_number_of_any_kind(kind):
+    paid, usual = (
+        Environment(partial(Paid, one)).episode(lambda seen: 0, seed=3)
+        for one in (kind, float)
+    )
+    assert paid == pytest.approx(usual, rel=1e-6) and type(paid) is float
+
+
+@pytest.mark.parametrize("reward", [np.nan, -np.inf, [1.0, 2.0], np.array([])])
+def test_rewards_that_are_no_number_are_refused(reward):
+    environment = Environment(partial(Paid, lambda _: reward))
+    with pytest.raises(ValueError, match="rewards a step by .*: allowed is a finite"):
+        environment.episode(lambda seen: 0, seed=3)
+
+
 def test_a_policy_acts_on_as_many_numbers_as_it_has_seen():
     unseeded = replace(BRIEF, random_state=None, max_generations=0)
     policy = evolve_policy(Track, unseeded, n_points=20)
