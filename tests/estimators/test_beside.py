@@ -168,7 +168,7 @@ def test_splitters_see_what_users_gave(kind, form, name):
     beside = {} if name == "random" else {"groups": groups}  # which it would part
     splitter = SPLITTERS[name]
     pairs = [*splitter.split(X, y, groups)]
-    model = evolved(kind, max_generations=0, leaves="constant")
+    model = evolved(kind, max_generations=0, leaves="constant", random_state=0)
     choices = [
         repr(model.fit(X, y, **beside, cv=cv).choice_) for cv in (splitter, pairs)
     ]
