@@ -7,7 +7,6 @@ from sklearn.base import clone
 
 from evotree import (
     EvoTreeRegressor,
-    EvoTreeSurvival,
     LinearLeaves,
     ObliqueTree,
     ObliqueTreeRegressor,
@@ -176,7 +175,6 @@ def test_trees_found_elsewhere_join_with_lines_of_their_own():
     [
         quick(max_leaf_nodes=2),
         quick(max_leaf_nodes=2, objective="poisson"),
-        evolved(EvoTreeSurvival, **BRIEF, leaves="linear", max_leaf_nodes=2),
     ],
     ids=name_of,
 )
@@ -185,8 +183,6 @@ def test_a_column_that_is_constant_in_a_leaf_has_no_term_there(model):
     X = np.column_stack([rng.integers(0, 2, 300), rng.normal(size=(300, 2))])
     rate = np.exp(1.5 * X[:, 0] + X[:, 1] * np.where(X[:, 0] > 0.0, 1.0, -1.0))
     y = rng.poisson(rate).astype(float)
-    if isinstance(model, EvoTreeSurvival):
-        y = np.column_stack([np.ones(300), rng.exponential(1.0 / rate)])
     constant = []
     for tree in model.set_params(precision=None).fit(X, y).pareto_front_:
         leaves = tree.apply(X)
