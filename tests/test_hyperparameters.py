@@ -31,6 +31,7 @@ from evotree.engine.choice import (
     LEAST_PENALTY,
     LINEAR,
     SIZE_MULTIPLES,
+    SIZED,
     STANDARD_ERRORS,
     TERM_MULTIPLES,
     TREE,
@@ -45,6 +46,7 @@ from evotree.engine.choice import (
     trials_of,
     verdict_of,
     with_evolution,
+    with_sizes,
 )
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher, with_less_fit
@@ -662,6 +664,27 @@ def test_evolved_trees_join_the_trials_where_they_gain(tried, good):
     found = verdict_of(judged, penalties)
     assert found.winner.kind == EVOLVED
     assert found.penalties == penalties[found.winner.at]
+
+
+@pytest.mark.parametrize("objective", ["f1", "mcc", "balanced_accuracy", "cost"])
+def test_errors_cost_the_same_in_all_candidates_of_a_fold(objective):
+    """Those of the menu by size stand beside all others."""
+    rows = chessboard(150, 3, noise=0.1)
+    named = Cost([[0, 1], [3, 0]]) if objective == "cost" else objective
+    problem = prepare(rows, quick(SearchConfig, objective=named))
+    rows = problem.dataset
+    trials = with_sizes(problem, rows, list(trials_of(problem, rows, math.inf)), 1e300)
+    for trial in trials:
+        costs = {
+            kind: {
+                round(float(cost), 9)
+                for one, losses in trial.losses.items()
+                if one.kind == kind
+                for cost in losses
+            }
+            for kind in (TREE, SIZED)
+        }
+        assert 1 < len(costs[SIZED]) <= 3 and costs[SIZED] <= costs[TREE]
 
 
 # ---- fits ----------------------------------------------------------------------------------------

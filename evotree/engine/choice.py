@@ -374,9 +374,10 @@ def cross_validate(
             is_silent = False
             yield trial
     if is_silent:
+        name = GROUPS if dataset.cv is None else "cv"
         warnings.warn(
-            "groups: whichever are held out, the others are of one class; nothing is chosen by "
-            "rows held out.",
+            f"{name}: whatever is held out, the other rows are of one class, or none; nothing is "
+            "chosen by rows held out.",
             stacklevel=level_of_user(),
         )
 
@@ -506,8 +507,10 @@ def with_sizes(
         fittest = [
             select(front, f"complexity<={max(bound, smallest)}") for bound in MENU
         ]
+        # As all others of the fold: where a loss is no sum over rows, it takes what errors cost.
+        reference = trial.trees.best[len(trial.trees.best) // 2][0]
         losses, sizes = _by_candidate(
-            losses_of.of_trees(SIZED, fittest, others, held_out)
+            losses_of.of_trees(SIZED, fittest, others, held_out, reference=reference)
         )
         judged.append(
             trial._replace(losses=trial.losses | losses, sizes=trial.sizes | sizes)
