@@ -7,7 +7,6 @@ kernels are compiled as numba does it of its own accord: right, and slower.
 
 import ctypes
 import gc
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,9 +21,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from llvmlite import binding, ir
-from numba import carray, cfunc, njit, types
+from numba import njit, types
 from numba.core.event import Event, Listener, register
-from numba.extending import intrinsic, is_jitted
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _ADDITIONS_IN_ANY_ORDER = {"reassoc", "contract"}
@@ -388,75 +386,6 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
 def dots_kernel(function: Callable[..., Any]) -> Any:
     """Compile many scalar products that are written into an array, as `dot_kernel` compiles one."""
     return _compile(function, fastmath=_ADDITIONS_IN_ANY_ORDER)
-
-
-# ---- functions of users in kernels ---------------------------------------------------------------
-
-_PART = types.CPointer(types.float64)
-_OF_PARTS = types.float64(_PART, _PART, types.int64)
-_POINTER = ctypes.POINTER(ctypes.c_double)
-_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_double, _POINTER, _POINTER, ctypes.c_int64)
-
-
-class AddressOf:
-    """A function of two arrays of one length as a C function: what kernels call is an address.
-
-    Unlike a function, an address is no type of its own: kernels are compiled, and kept on disk,
-    once for all. Where a function that numba compiled fails, or returns no finite number, the C
-    function returns minus infinity. Of any other, which is called with copies of the arrays,
-    `error` holds what it raised. The address is good as long as this object is.
-    """
-
-    def __init__(self, function: Callable[[np.ndarray, np.ndarray], float]) -> None:
-        self.error: BaseException | None = None
-        self._function = function
-        if is_jitted(function):
-            self.address = int(_compiled(function).address)
-        else:
-            self._callback = _CALLBACK(self._call)  # kept, as C knows nothing of it
-            self.address = int(ctypes.cast(self._callback, ctypes.c_void_p).value or 0)
-
-    def _call(self, first: Any, second: Any, n: int) -> float:
-        try:
-            return self._function(np.array(first[:n]), np.array(second[:n]))
-        except BaseException as error:  # C cannot pass it on
-            self.error = error
-            return -math.inf
-
-
-@cache
-def _compiled(function: Any) -> Any:
-    """Return the C function of a function that numba compiled."""
-
-    @cfunc(_OF_PARTS)
-    def call(first, second, n):
-        value = math.nan
-        try:
-            value = function(carray(first, n), carray(second, n))
-        except Exception:
-            return -math.inf
-        return value if abs(value) < math.inf else -math.inf
-
-    return call
-
-
-@intrinsic
-def call_address(context: Any, address: Any, first: Any, second: Any) -> Any:
-    """Return what the function of an `AddressOf` returns for two arrays."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        from numba.core import cgutils
-
-        arrays = [
-            context.make_array(kind)(context, builder, one)
-            for kind, one in zip(signature.args[1:], arguments[1:], strict=True)
-        ]
-        given = [one.data for one in arrays]
-        given += cgutils.unpack_tuple(builder, arrays[0].shape)
-        kind = ir.FunctionType(ir.DoubleType(), [one.type for one in given])
-        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), given)
-
-    return types.float64(types.int64, first, second), generate
 
 
 class _CompilerClock(Listener):

@@ -16,16 +16,12 @@ sum_minority          the same (Heath et al. 1993)
 sum_of_variances      variance of the class numbers, 1 for the node's most frequent class, 2
                       for the next, and so on (Murthy et al. 1994, section 2.4)
 squared_error         variance of the targets
-absolute_error        mean absolute deviation of the targets from their median
 ====================  ==================================================================
 
 The others are of the two sides together: ``twoing`` is minus Breiman's measure
 ``p_L p_R (sum_k |p_kL - p_kR|)**2``; ``max_minority`` the larger of the sides' misclassified
 weights over the node's weight (Heath et al. 1993); ``gain_ratio`` minus the information gain over
 the entropy of the two sides' weights (Quinlan 1993).
-
-Beyond these codes a criterion is a user's function of the class weights of the two sides, by the
-address that `evotree._jit.AddressOf` gives it.
 
 **The line search.** Axis-parallel search, coefficient perturbation, random jumps, the choice of a
 threshold: each is one question. Row j has the signed distance ``s_j`` from the present hyperplane,
@@ -46,7 +42,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import (
-    call_address,
     dot_kernel,
     dots_kernel,
     inner_kernel,
@@ -192,7 +187,7 @@ def argsort(values):
 Criterion = IntEnum(
     "Criterion",
     "ENTROPY GINI TWOING ERROR MAX_MINORITY SUM_MINORITY SUM_OF_VARIANCES GAIN_RATIO "
-    "SQUARED_ERROR ABSOLUTE_ERROR",
+    "SQUARED_ERROR",
     start=0,
 )
 """Codes of the criteria, as the kernels take them; their names in lower case are parameters."""
@@ -200,17 +195,9 @@ Criterion = IntEnum(
 CLASSIFICATION = tuple(c.name.lower() for c in Criterion if c < Criterion.SQUARED_ERROR)
 """Names of the criteria for classes."""
 
-REGRESSION = tuple(c.name.lower() for c in Criterion if c >= Criterion.SQUARED_ERROR)
-"""Names of the criteria for targets."""
-
 ENTROPY, GINI, TWOING, ERROR, MAX_MINORITY = map(int, list(Criterion)[:5])
-SUM_MINORITY, SUM_OF_VARIANCES, GAIN_RATIO, SQUARED_ERROR, ABSOLUTE_ERROR = range(5, 10)
+SUM_MINORITY, SUM_OF_VARIANCES, GAIN_RATIO, SQUARED_ERROR = range(5, 9)
 """The codes as plain numbers, for kernels."""
-
-
-def is_own(criterion: int) -> bool:
-    """Return whether a criterion is a user's function, of which nothing is known."""
-    return criterion > ABSOLUTE_ERROR
 
 
 @inner_kernel
@@ -258,8 +245,6 @@ def weighted_impurity(criterion, counts, weight, rank):
 @inner_kernel
 def split_score(criterion, left, right, rank):
     """Return the score of a split, to be minimized."""
-    if criterion > ABSOLUTE_ERROR:  # the address of a user's function
-        return call_address(criterion, left, right)
     if criterion == SQUARED_ERROR:
         n_left, n_right = left[0], right[0]
     else:
@@ -307,7 +292,7 @@ class Node(NamedTuple):
     y: np.ndarray  # class codes, int32; targets, float64, for regression
     sample_weight: np.ndarray  # above 0
     n_classes: int  # 0 for regression
-    criterion: int  # a code of `Criterion`, or the address of a user's function
+    criterion: int  # a code of `Criterion`
     min_rows: int  # that each side of a split has at least
 
     @classmethod
@@ -340,11 +325,6 @@ class SplitScratch(NamedTuple):
     rank: np.ndarray  # numbers of the classes, for the sum of variances
     # The values k log2 k of whole numbers up to the node's weight; empty for other weights.
     table: np.ndarray
-    # Positions of the rows by rising target, for the absolute error, and the inverse of these.
-    by_target: np.ndarray
-    target_rank: np.ndarray
-    # (2, 2, n + 1): sums of w and w y by target for each side, as Fenwick trees.
-    tree: np.ndarray
     events: np.ndarray  # where on the line each row changes sides
     rows: np.ndarray  # the rows that change sides at all
     order: np.ndarray  # the order in which they do
@@ -384,92 +364,33 @@ def make_split_scratch(node):
     left = np.zeros(node.n_classes if node.n_classes > 0 else 3)
     for i in range(n):
         add(left, node.y[i], node.sample_weight[i], node.n_classes)
-    sort = make_sort_scratch(n)
     table = np.empty(0)
     if node.criterion == ENTROPY:
         table = whole_number_table(node.sample_weight, weight_of(left))
-    is_ranked = node.criterion == ABSOLUTE_ERROR
-    by_target = np.empty(n if is_ranked else 0, dtype=np.int32)
-    target_rank = np.empty(by_target.shape[0], dtype=np.int32)
-    if is_ranked:
-        sort_order(node.y.astype(np.float64), n, by_target, sort)
-        for i in range(n):
-            target_rank[by_target[i]] = i
     return SplitScratch(
         left,
         np.zeros(left.shape[0]),
         class_ranks(left),
         table,
-        by_target,
-        target_rank,
-        np.empty((2, 2, n + 1 if is_ranked else 0)),
         np.empty(n),
         np.empty(n, dtype=np.int32),
         np.empty(n, dtype=np.int32),
-        sort,
+        make_sort_scratch(n),
     )
-
-
-@inner_kernel
-def count_target(sums, rank, w, y):
-    """Add a row of target `y` and its rank to a Fenwick tree of the sums of w and w y."""
-    at = rank + 1
-    while at < sums.shape[1]:
-        sums[0, at] += w
-        sums[1, at] += w * y
-        at += at & -at
-
-
-@inner_kernel
-def count_row(node, i, is_right, w, scratch):
-    """Add row `i` with the weight `w` to the statistics of the right side, or of the left one."""
-    y = node.y[i]
-    add(scratch.right if is_right else scratch.left, y, w, node.n_classes)
-    if node.criterion == ABSOLUTE_ERROR:
-        sums = scratch.tree[np.int64(is_right)]
-        count_target(sums, scratch.target_rank[i], w, y)
-
-
-@inner_kernel
-def absolute_deviation(sums, targets, by_target, total):
-    """Return the weighted sum of absolute deviations of one side from its median."""
-    n = sums.shape[1] - 1
-    step = 1
-    while 2 * step <= n:
-        step *= 2
-    at, weight, product = 0, 0.0, 0.0
-    while step > 0:
-        following = at + step
-        if following <= n and 2.0 * (weight + sums[0, following]) <= total[0]:
-            at = following
-            weight += sums[0, at]
-            product += sums[1, at]
-        step //= 2
-    median = targets[by_target[min(at, n - 1)]]
-    below = median * weight - product
-    above = (total[1] - product) - median * (total[0] - weight)
-    return max(0.0, below + above)
 
 
 @inner_kernel
 def clear_sides(scratch):
     """Empty the statistics of both sides."""
-    left, right, tree = scratch.left, scratch.right, scratch.tree
+    left, right = scratch.left, scratch.right
     for c in range(left.shape[0]):
         left[c] = right[c] = 0.0
-    if tree.shape[2] > 0:
-        tree[:] = 0.0
 
 
 @inner_kernel
 def score_sides(node, scratch):
     """Return the score of the split whose sides' statistics stand in `scratch`."""
-    left, right = scratch.left, scratch.right
-    if node.criterion == ABSOLUTE_ERROR:
-        on_left = absolute_deviation(scratch.tree[0], node.y, scratch.by_target, left)
-        on_right = absolute_deviation(scratch.tree[1], node.y, scratch.by_target, right)
-        return (on_left + on_right) / (left[0] + right[0])
-    return split_score(node.criterion, left, right, scratch.rank)
+    return split_score(node.criterion, scratch.left, scratch.right, scratch.rank)
 
 
 @inner_kernel
@@ -484,8 +405,7 @@ def fill_sides(node, s, scratch):
     """Put the rows with ``s <= 0`` on the left side, the others on the right; count the former."""
     clear_sides(scratch)
     y, weight, n_classes = node.y, node.sample_weight, node.n_classes
-    left, right, tree = scratch.left, scratch.right, scratch.tree
-    is_ranked, ranks = node.criterion == ABSOLUTE_ERROR, scratch.target_rank
+    left, right = scratch.left, scratch.right
     n_left = 0
     for i in range(s.shape[0]):
         if s[i] <= 0.0:
@@ -493,8 +413,6 @@ def fill_sides(node, s, scratch):
             add(left, y[i], weight[i], n_classes)
         else:
             add(right, y[i], weight[i], n_classes)
-        if is_ranked:
-            count_target(tree[np.int64(s[i] > 0.0)], ranks[i], weight[i], y[i])
     return n_left
 
 
@@ -542,9 +460,8 @@ def start_sweep(node, s, t, scratch):
     # Arrays that are read from tuples in a loop have their references counted there, each time.
     clear_sides(scratch)
     y, weight, n_classes = node.y, node.sample_weight, node.n_classes
-    left, right, tree = scratch.left, scratch.right, scratch.tree
-    events, rows, ranks = scratch.events, scratch.rows, scratch.target_rank
-    is_ranked = node.criterion == ABSOLUTE_ERROR
+    left, right = scratch.left, scratch.right
+    events, rows = scratch.events, scratch.rows
     n_events = n_left = 0
     for i in range(s.shape[0]):
         event = -s[i] / t[i] if t[i] != 0.0 else np.inf
@@ -559,8 +476,6 @@ def start_sweep(node, s, t, scratch):
         else:
             n_left += 1
             add(left, y[i], weight[i], n_classes)
-        if is_ranked:
-            count_target(tree[np.int64(goes_right)], ranks[i], weight[i], y[i])
     sort_order(scratch.events, n_events, scratch.order, scratch.sort)
     return n_events, n_left
 
@@ -600,11 +515,12 @@ def line_search(node, s, t, scratch):
         return sweep_twoing(node, t, n_events, n_left, scratch)
     weight, min_rows = node.sample_weight, node.min_rows
     events, rows, order = scratch.events, scratch.rows, scratch.order
+    y, left, right = node.y, scratch.left, scratch.right
     n, best, alpha = s.shape[0], np.inf, 0.0
     for e in range(n_events - 1):
         i, w, n_left, here, there = cross(e, n_left, t, weight, events, rows, order)
-        count_row(node, i, False, w, scratch)
-        count_row(node, i, True, -w, scratch)
+        left[np.int64(y[i])] += w
+        right[np.int64(y[i])] -= w
         if apart(here, there) and min(n_left, n - n_left) >= min_rows:
             score = score_sides(node, scratch)
             if score < best:

@@ -16,7 +16,6 @@ from evotree.fitness.node import (
     score_hyperplane,
     score_undivided,
 )
-from evotree.fitness.own_criterion import OwnCriterion, OwnMeasure
 from evotree.operators.pruning import (
     prune,
     prune_cross_validated,
@@ -58,7 +57,7 @@ _NO_LIMITS = GrowthLimits()
 def grow(
     dataset: Dataset,
     splitter: Splitter,
-    criterion: str | OwnMeasure = "gini",
+    criterion: str = "gini",
     limits: GrowthLimits = _NO_LIMITS,
     *,
     stream: np.ndarray,
@@ -72,7 +71,7 @@ def grow(
 def grow_splits(
     dataset: Dataset,
     splitter: Splitter,
-    criterion: str | OwnMeasure = "gini",
+    criterion: str = "gini",
     limits: GrowthLimits = _NO_LIMITS,
     *,
     stream: np.ndarray,
@@ -81,13 +80,8 @@ def grow_splits(
     if limits.min_samples_leaf > 1:
         dataset = dataset.unmerged()  # splitters count the rows of both sides
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
-    own = None
-    if isinstance(criterion, str):
-        # A plain number: members of an enumeration cost numba 90 us a call.
-        code = int(Criterion[criterion.upper()])
-    else:
-        own = OwnCriterion(criterion, np.bincount(y, weight, dataset.n_classes))
-        code = own.address
+    # A plain number: members of an enumeration cost numba 90 us a call.
+    code = int(Criterion[criterion.upper()])
     total_weight = weight.sum()
     least_weight = limits.min_weight_fraction_leaf * total_weight
     times = np.maximum(dataset.multiplicity, 1)
@@ -122,8 +116,6 @@ def grow_splits(
             limits.min_samples_leaf,
         )
         split = splitter(node, stream)
-        if own is not None:
-            own.raise_failure(math.nan if split is None else split.score)
         if split is None:
             continue
         if limits.min_impurity_decrease > 0.0:

@@ -28,9 +28,8 @@ from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
     Criterion,
     Node,
-    count_row,
+    add,
     fill_sides,
-    is_own,
     line_search,
     make_split_scratch,
     score_distances,
@@ -56,14 +55,13 @@ def columns_to_perturb(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     The columns ``Z (d + 3, n)`` are the features, the ones, and room for two rows of distances.
     """
     # Classes that occur are numbered again: what a search does for each class it then does only for
-    # those; but a user's function gets the classes as they are numbered. Squares of centred targets
-    # are added up without loss. Constant columns cannot be perturbed: what they would add belongs
-    # to the intercept, the last one.
+    # those. Squares of centred targets are added up without loss. Constant columns cannot be
+    # perturbed: what they would add belongs to the intercept, the last one.
     n, d = node.X.shape
     if node.n_classes == 0:
         mean = last_sum(node.sample_weight * node.y) / last_sum(node.sample_weight)
         node = node._replace(y=read_only(node.y - mean))
-    elif not is_own(node.criterion):
+    else:
         present, codes = np.unique(node.y, return_inverse=True)
         node = node._replace(
             y=read_only(codes.astype(np.int32)), n_classes=len(present)
@@ -80,8 +78,6 @@ def last_sum(values: np.ndarray) -> float:
 
 def lowest_score(node: Node) -> float:
     """Return a score that no split of a node of two classes or more can fall below."""
-    if is_own(node.criterion):
-        return -np.inf
     if node.criterion not in (Criterion.TWOING, Criterion.GAIN_RATIO):
         return 0.0
     if node.criterion == Criterion.GAIN_RATIO or node.n_classes != 2:
@@ -93,8 +89,6 @@ def lowest_score(node: Node) -> float:
 @inner_kernel
 def score_unit(floor, undivided):
     """Return the unit of scores: that of the undivided node, or 1 where that has no meaning."""
-    if floor == -np.inf:  # a user's function
-        return abs(undivided) if undivided != 0.0 else 1.0
     return 1.0 if floor < 0.0 else undivided
 
 
@@ -561,8 +555,8 @@ def change_sides(node, s, t, scratch):
         if (s[i] > 0.0) != (t[i] > 0.0):
             sign = 1 if s[i] > 0.0 else -1
             w = sign * node.sample_weight[i]
-            count_row(node, i, False, w, scratch)
-            count_row(node, i, True, -w, scratch)
+            add(scratch.left, node.y[i], w, node.n_classes)
+            add(scratch.right, node.y[i], -w, node.n_classes)
             more += sign
     return more
 
