@@ -2,7 +2,8 @@
 
 **Sorting.** Split searches sort many short lists of floating-point numbers. A radix sort of the
 numbers' leading 33 bits with their positions in the low 31, followed by an insertion pass over what
-these bits do not tell apart, takes a fifth of a comparison sort's time on thousands of rows.
+these bits do not tell apart, takes a fifth of a comparison sort's time on thousands of rows. Where
+they tell too little apart, the other bits are sorted by first. All of it is stable.
 
 **Criteria.** Every criterion is a *score to be minimized*, normalized by the weight of the node,
 and its value for the undivided node is an upper bound of a useful split's. With p the class shares
@@ -51,8 +52,7 @@ from evotree._jit import (
 )
 from evotree.tree import project
 
-_FEW = 24  # up to here insertion is fastest
-_MANY = 96  # from here on three passes over histograms are faster than merging
+_MANY = 96  # up to here insertion is faster than three passes over histograms
 _DIGIT = 2048
 _SIGN = np.uint64(1 << 63)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -79,14 +79,14 @@ def make_sort_scratch(n):
 
 
 @inner_kernel
-def insert(values, order, lo, hi, allowed):
-    """Sort ``order[lo:hi]`` by values with at most about `allowed` moves; return whether it is."""
+def insert(values, n, order, allowed):
+    """Sort ``order[:n]`` by values with at most about `allowed` moves; return whether it is."""
     moves = 0
-    for i in range(lo + 1, hi):
+    for i in range(1, n):
         row = order[i]
         v = values[row]
         j = i - 1
-        while j >= lo and values[order[j]] > v:
+        while j >= 0 and values[order[j]] > v:
             order[j + 1] = order[j]
             j -= 1
         order[j + 1] = row
@@ -97,47 +97,19 @@ def insert(values, order, lo, hi, allowed):
 
 
 @inner_kernel
-def merge_sort(values, n, order, a):
-    """Sort ``order[:n]`` by values, merging ever longer runs by way of `a`."""
-    for lo in range(0, n, _FEW):
-        insert(values, order, lo, min(lo + _FEW, n), n * _FEW)
-    width = _FEW
-    while width < n:
-        for lo in range(0, n, 2 * width):
-            mid = min(lo + width, n)
-            hi = min(lo + 2 * width, n)
-            for i in range(lo, mid):
-                a[i] = order[i]
-            left, right, at = lo, mid, lo
-            while left < mid and right < hi:
-                row = np.int64(a[left])
-                if values[order[right]] < values[row]:
-                    order[at] = order[right]
-                    right += 1
-                else:
-                    order[at] = row
-                    left += 1
-                at += 1
-            while left < mid:
-                order[at] = np.int64(a[left])
-                left += 1
-                at += 1
-        width *= 2
-
-
-@inner_kernel
-def radix_sort(values, n, order, scratch):
-    """Order the positions of ``values[:n]`` by the leading 33 bits of the values."""
+def radix_sort(values, n, order, is_of_low_bits, scratch):
+    """Sort ``order[:n]`` by the leading 33 bits of the values, or by the other ones."""
     bits = values.view(np.uint64)
     a, b, histogram = scratch.a, scratch.b, scratch.histogram
+    skipped = np.uint64(33 if is_of_low_bits else 0)
     for p in range(3):
         for digit in range(_DIGIT):
             histogram[p, digit] = 0
     for i in range(n):
-        key = bits[i]
+        key = bits[order[i]]
         # The order of floating-point numbers, as unsigned integers.
         key ^= _ONES if key & _SIGN else _SIGN
-        key = (key & ~_POSITION) | np.uint64(i)
+        key = ((key << skipped) & ~_POSITION) | np.uint64(order[i])
         a[i] = key
         histogram[0, (key >> np.uint64(31)) & _LOW] += 1
         histogram[1, (key >> np.uint64(42)) & _LOW] += 1
@@ -164,15 +136,16 @@ def radix_sort(values, n, order, scratch):
 @inner_kernel
 def sort_order(values, n, order, scratch):
     """Write the positions of ``values[:n]`` in rising order of the values into ``order[:n]``."""
-    if n >= _MANY:
-        radix_sort(values, n, order, scratch)
-        if insert(values, order, 0, n, 4 * n):
-            return
-    else:
-        for i in range(n):
-            order[i] = i
-    # NumPy's sort by merging would be as quick, but takes four seconds to compile.
-    merge_sort(values, n, order, scratch.a)
+    for i in range(n):
+        order[i] = i
+    if n < _MANY:
+        insert(values, n, order, n * n)
+        return
+    # NumPy's stable sort takes four seconds to compile.
+    radix_sort(values, n, order, False, scratch)
+    if not insert(values, n, order, 4 * n):
+        radix_sort(values, n, order, True, scratch)
+        radix_sort(values, n, order, False, scratch)
 
 
 @kernel
