@@ -34,7 +34,6 @@ from evotree.front import (
     has_own_objectives,
     least_gain,
 )
-from evotree.log import logger
 from evotree.operators.pruning import (
     critical_alphas,
     kept_nodes,
@@ -46,7 +45,7 @@ from evotree.operators.pruning import (
 from evotree.rng import uniform
 from evotree.tree import Individual, set_fitness
 
-log = logger(__name__)
+log = logging.getLogger(__name__)
 
 CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"
