@@ -268,7 +268,7 @@ class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
         `evotree.operators`, such as ``OC1(n_restarts=5)``.
     criterion : str, default="gini"
         What a split is scored by: ``"entropy"``, ``"gini"``, ``"twoing"``, ``"error"``,
-        ``"max_minority"``, ``"sum_minority"``, ``"sum_of_variances"`` or ``"gain_ratio"``.
+        ``"max_minority"``, ``"sum_minority"`` or ``"sum_of_variances"``.
     <LIMITS>
     pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out

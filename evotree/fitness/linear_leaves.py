@@ -27,9 +27,7 @@ that begin with those of their parents.
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -68,20 +66,12 @@ _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
 _TERM_FACTOR = 0.05
 
 
-@kernel
-def leaf_keys(order, start, end, subtree_size, keys):
+def node_keys(tree: Any, keys: np.ndarray) -> np.ndarray:
     """Return a key of the set of rows of each node, of shape (n_nodes, 2), uint64."""
-    sums = np.zeros((subtree_size.shape[0], 2), dtype=np.uint64)
-    for k in range(subtree_size.shape[0] - 1, -1, -1):
-        if subtree_size[k] == 1:
-            for t in range(start[k], end[k]):
-                sums[k, 0] += keys[order[t], 0]
-                sums[k, 1] += keys[order[t], 1]
-        else:
-            right = k + 1 + subtree_size[k + 1]
-            for c in range(2):
-                sums[k, c] = sums[k + 1, c] + sums[right, c]
-    return sums
+    # The sum of the keys of its rows (Zobrist 1970).
+    before = np.zeros((len(tree.order) + 1, 2), dtype=np.uint64)
+    keys[tree.order].cumsum(axis=0, out=before[1:])
+    return before[tree.end] - before[tree.start]
 
 
 @kernel
@@ -242,7 +232,7 @@ class _RowSet(NamedTuple):
 
 
 class _Memory:
-    """What is remembered of sets of rows, of the latest ones."""
+    """What is remembered of sets of rows."""
 
     def __init__(self, n_rows: int, n_features: int, n_sharing: int = 1) -> None:
         rng = np.random.default_rng(_KEYS_SEED)
@@ -251,17 +241,16 @@ class _Memory:
         self.max_row_sets = max(
             256, _REMEMBERED_BYTES // (8 * n_sharing * (n_features + 2) ** 2)
         )
-        self.row_sets: OrderedDict[bytes, _RowSet] = OrderedDict()
+        self.row_sets: dict[bytes, _RowSet] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Memory, self.shape
 
     def put(self, key: bytes, row_set: _RowSet) -> None:
-        """Remember one more set of rows, and forget what is too much."""
+        """Remember one more set of rows, and forget all before where they are too many."""
+        if len(self.row_sets) >= self.max_row_sets:
+            self.row_sets.clear()
         self.row_sets[key] = row_set
-        with suppress(KeyError):  # where another thread was faster
-            while len(self.row_sets) > self.max_row_sets:
-                self.row_sets.popitem(last=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +340,7 @@ class LinearLeafObjective(TargetLoss):
     def _row_sets(self, tree: Any, splits: bool) -> dict[int, _RowSet]:
         """Return the sets of rows of the leaves of a tree, or of all nodes, by the node."""
         size, memory = tree.subtree_size, self.memory
-        keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
+        keys = node_keys(tree, memory.keys)
         nodes = np.arange(len(size)) if splits else np.flatnonzero(size == 1)
         row_sets: dict[int, _RowSet] = {}
         for k in nodes[::-1].tolist():  # a split after its children

@@ -21,8 +21,7 @@ squared_error         variance of the targets
 
 The others are of the two sides together: ``twoing`` is minus Breiman's measure
 ``p_L p_R (sum_k |p_kL - p_kR|)**2``; ``max_minority`` the larger of the sides' misclassified
-weights over the node's weight (Heath et al. 1993); ``gain_ratio`` minus the information gain over
-the entropy of the two sides' weights (Quinlan 1993).
+weights over the node's weight (Heath et al. 1993).
 
 **The line search.** Axis-parallel search, coefficient perturbation, random jumps, the choice of a
 threshold: each is one question. Row j has the signed distance ``s_j`` from the present hyperplane,
@@ -159,7 +158,7 @@ def argsort(values):
 
 Criterion = IntEnum(
     "Criterion",
-    "ENTROPY GINI TWOING ERROR MAX_MINORITY SUM_MINORITY SUM_OF_VARIANCES GAIN_RATIO "
+    "ENTROPY GINI TWOING ERROR MAX_MINORITY SUM_MINORITY SUM_OF_VARIANCES "
     "SQUARED_ERROR",
     start=0,
 )
@@ -169,7 +168,7 @@ CLASSIFICATION = tuple(c.name.lower() for c in Criterion if c < Criterion.SQUARE
 """Names of the criteria for classes."""
 
 ENTROPY, GINI, TWOING, ERROR, MAX_MINORITY = map(int, list(Criterion)[:5])
-SUM_MINORITY, SUM_OF_VARIANCES, GAIN_RATIO, SQUARED_ERROR = range(5, 9)
+SUM_MINORITY, SUM_OF_VARIANCES, SQUARED_ERROR = range(5, 8)
 """The codes as plain numbers, for kernels."""
 
 
@@ -200,7 +199,7 @@ def weighted_impurity(criterion, counts, weight, rank):
         for c in range(counts.shape[0]):
             total += counts[c] * counts[c]
         return max(0.0, weight - total / weight)
-    if criterion in (ENTROPY, GAIN_RATIO):
+    if criterion == ENTROPY:
         for c in range(counts.shape[0]):
             total += xlog2x(counts[c])
         return max(0.0, xlog2x(weight) - total)
@@ -235,14 +234,6 @@ def split_score(criterion, left, right, rank):
     impurity_right = weighted_impurity(criterion, right, n_right, rank)
     if criterion == MAX_MINORITY:
         return max(impurity_left, impurity_right) / total
-    if criterion == GAIN_RATIO:
-        information = xlog2x(total) - xlog2x(n_left) - xlog2x(n_right)
-        if information <= 0.0:
-            return 0.0
-        entropy = xlog2x(total)
-        for c in range(left.shape[0]):
-            entropy -= xlog2x(left[c] + right[c])
-        return -(entropy - impurity_left - impurity_right) / information
     return (impurity_left + impurity_right) / total
 
 
@@ -666,35 +657,16 @@ def is_uniform(y, order, lo, hi):
 
 
 @kernel
-def trailing_zeros(bits):
-    """Return the position of the lowest set bit of a non-zero 64-bit integer."""
-    count = 0
-    for half in (32, 16, 8, 4, 2, 1):
-        if bits & np.uint64((1 << half) - 1) == np.uint64(0):
-            bits >>= np.uint64(half)
-            count += half
-    return count
-
-
-@kernel
 def sort_rows(order, lo, hi):
-    """Sort the distinct integers ``order[lo:hi]`` by way of a bitmap, in linear time."""
-    n_rows, one = order.shape[0], np.uint64(1)
-    if hi - lo == n_rows:
-        for t in range(n_rows):
-            order[t] = t
-        return
-    bitmap = np.zeros((n_rows + 63) // 64, dtype=np.uint64)
+    """Sort the distinct integers ``order[lo:hi]``, below the length of `order`, in linear time."""
+    is_there = np.zeros(order.shape[0], dtype=np.bool_)
     for t in range(lo, hi):
-        row = np.uint64(np.uint32(order[t]))
-        bitmap[row >> np.uint64(6)] |= one << (row & np.uint64(63))
-    at = lo
-    for word in range(bitmap.shape[0]):
-        bits = bitmap[word]
-        while bits != np.uint64(0):
-            order[at] = word * 64 + trailing_zeros(bits)
-            at += 1
-            bits &= bits - one
+        is_there[order[t]] = True
+    at, row = lo, 0
+    while at < hi:
+        order[at] = row
+        at += is_there[row]
+        row += 1
 
 
 @kernel

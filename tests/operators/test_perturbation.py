@@ -24,7 +24,6 @@ from tests.reference.perturbation import (
     allowed_score,
     axis_search,
     cart_lc_cycle,
-    gain_ratio_search,
     perturb_coefficient,
 )
 from tests.reference.smooth import oblique_node
@@ -32,11 +31,8 @@ from tests.strategies import stream_of
 
 STREAM = stream_of()
 
-by_itself = pytest.mark.parametrize("name", [n for n in (*CLASSIFICATION, "squared_error")
-                                             if n != "gain_ratio"])  # fmt: skip
 
-
-@by_itself
+@pytest.mark.parametrize("name", (*CLASSIFICATION, "squared_error"))
 @settings(max_examples=40)
 @given(st.data())
 def test_the_best_of_all_midpoints(name, data):
@@ -50,17 +46,6 @@ def test_the_best_of_all_midpoints(name, data):
     found = score_hyperplane(node, split.weights, split.threshold)
     assert found == pytest.approx(best, abs=1e-9)
     assert sorted(split.weights)[-1] == split.weights.sum() == 1.0
-
-
-@given(smooth.nodes("gain_ratio"))
-def test_the_rule_of_c45(node):
-    ratio, feature, _ = gain_ratio_search(node)
-    split = Axis()(node, STREAM)
-    if feature < 0:
-        assert split is None
-        return
-    assert split.score == pytest.approx(-ratio, abs=1e-9)
-    assert split.score == score_hyperplane(node, split.weights, split.threshold)
 
 
 def search(node, *parameters):

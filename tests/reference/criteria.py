@@ -44,16 +44,13 @@ def two_sided_score(name, left, right):
     p_left, p_right = p_left / whole.sum(), p_right / whole.sum()
     if name == "twoing":
         return -p_left * p_right * abs(shares(left) - shares(right)).sum() ** 2
-    if name == "max_minority":
-        return max(p_left * error(left), p_right * error(right))
-    gain = entropy(whole) - p_left * entropy(left) - p_right * entropy(right)
-    return -gain / entropy(np.array([p_left, p_right]))
+    return max(p_left * error(left), p_right * error(right))
 
 
 def class_score(name, left, right):
     """Return the score of a split by the class weights of its sides, one of which may be empty."""
     whole = left + right
-    if name in ("twoing", "max_minority", "gain_ratio"):
+    if name in ("twoing", "max_minority"):
         if left.sum() > 0 and right.sum() > 0:
             return two_sided_score(name, left, right)
         return error(whole) if name == "max_minority" else 0.0

@@ -283,8 +283,6 @@ def score_directions(
     return scores
 
 
-# A score of 0 is the lowest for all criteria but these.
-_NOT_IMPURITIES = (Criterion.TWOING, Criterion.GAIN_RATIO)
 # So many of the last incumbents are scored on all rows, in double precision.
 _FINALISTS = 5
 
@@ -383,7 +381,7 @@ class CrossEntropy(Configuration):
         generator = as_generator(stream)
         mu, kappa = np.zeros(p), 0.0
         lowest_level, stale = np.inf, 0
-        is_impurity = rows.criterion not in _NOT_IMPURITIES
+        is_impurity = rows.criterion != Criterion.TWOING  # 0 is the lowest score
         for _ in range(self.max_iter):
             directions = sample_directions(generator, mu, kappa, n_samples)
             scores = score_directions(Z, rows, directions)

@@ -78,9 +78,9 @@ def last_sum(values: np.ndarray) -> float:
 
 def lowest_score(node: Node) -> float:
     """Return a score that no split of a node of two classes or more can fall below."""
-    if node.criterion not in (Criterion.TWOING, Criterion.GAIN_RATIO):
+    if node.criterion != Criterion.TWOING:
         return 0.0
-    if node.criterion == Criterion.GAIN_RATIO or node.n_classes != 2:
+    if node.n_classes != 2:
         return -1.0
     share = last_sum(node.sample_weight * (node.y == 0)) / last_sum(node.sample_weight)
     return -4.0 * share * (1.0 - share)
@@ -505,7 +505,7 @@ class CartLC(Configuration):
         Cycles over the features; the original has no bound.
     tol : float, at least 0, default=0.001
         The cycles end when one lowers the criterion by no more than this, in units of the
-        criterion of the undivided node (of 1 for twoing and the gain ratio).
+        criterion of the undivided node (of 1 for twoing).
     elimination : float in [0, 1), default=0.1
         Features are left out, the one whose loss costs least first, as long as all of them together
         cost less than this share of the gain, that is of what the split lowers the criterion by. 0
