@@ -7,7 +7,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from shutil import copytree
 
-import numba
 import pytest
 from llvmlite.binding import get_host_cpu_features
 from numba.core.event import Event, EventStatus
@@ -171,16 +170,6 @@ def test_damaged_files_of_the_cache_are_written_again_and_warned_of_once(
     assert folder.run(value="10.5") == ("21.0 1", "")
 
 
-@pytest.mark.slow
-def test_the_cache_of_another_numba_is_written_again(folder):
-    folder.run()
-    own, other = numba.__version__.encode(), b"9" * len(numba.__version__)
-    for path in folder.cache.rglob("*.nbi"):
-        path.write_bytes(path.read_bytes().replace(own, other))
-    assert folder.run() == ("2.0 0", "")
-    assert folder.run() == ("2.0 1", "")
-
-
 @pytest.fixture(scope="module")
 def shipping(tmp_path_factory):
     """A folder whose kernels were compiled elsewhere, as those of a wheel."""
@@ -297,17 +286,3 @@ def test_another_numba_compiles_slower_and_says_so_once(folder, name):
     shown, warned = folder.run(GONE + BROKEN[name] + "\n")
     assert shown == "2.0 0"
     assert warned.count("RuntimeWarning") == 1 and "is not as this" in warned
-
-
-@pytest.mark.slow
-def test_a_tree_is_the_same_with_another_numba():
-    fit = """
-from sklearn.datasets import load_iris
-from evotree import ObliqueTreeClassifier
-X, y = load_iris(return_X_y=True)
-model = ObliqueTreeClassifier("axis", random_state=0).fit(X, y)
-print(model.tree_.thresholds.tolist(), model.tree_.values.tolist())
-"""
-    broken = python(GONE + BROKEN["define"] + fit)
-    assert broken.stderr.count("is not as this") == 1
-    assert broken.stdout == python(fit).stdout

@@ -18,6 +18,7 @@ from numba.core.event import Event, EventStatus, broadcast
 import evotree
 from evotree._version import DISTRIBUTION
 from evotree.estimators import warmup
+from tests.test_jit import python
 
 # Lists what numba compiles: function, types without the width of integers and without whether
 # arrays are read-only, and the types as they are.
@@ -71,17 +72,6 @@ MOST_KERNELS = {
 }
 
 
-def python(code, **environment):
-    """Run code in a new process."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"EVOTREE_NO_WARMUP": "1"} | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("task", FIT)
 def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
@@ -103,21 +93,6 @@ def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
     of_kernels = Counter((n, k) for n, k, _ in first + then if n.startswith("evotree."))
     assert {key: n for key, n in of_kernels.items() if n > 1} == {}
     assert of_kernels.total() <= MOST_KERNELS[task]
-
-
-def test_without_a_folder_for_the_cache_kernels_work_and_one_warning_says_so():
-    code = """
-from numba.core.caching import CacheImpl
-CacheImpl._locator_classes = []  # as where neither the package nor a home can be written
-import numpy as np
-from evotree.tree import ObliqueTree
-size = np.array([3, 1, 1], dtype=np.int32)
-print(ObliqueTree(np.zeros((3, 1)), np.zeros(3), size, np.ones((3, 1))).apply(np.zeros((2, 1))))
-"""
-    done = python(code, NUMBA_CACHE_DIR="")
-    assert done.stdout.strip() == "[1 1]"
-    assert done.stderr.count("RuntimeWarning") == 1
-    assert "NUMBA_CACHE_DIR" in done.stderr
 
 
 @pytest.mark.parametrize(
