@@ -95,20 +95,6 @@ def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
     assert of_kernels.total() <= MOST_KERNELS[task]
 
 
-@pytest.mark.parametrize(
-    ("is_kept", "often"), [(True, "once"), (False, "in every process")]
-)
-def test_a_fit_says_that_it_compiles(started, capsys, monkeypatch, is_kept, often):
-    monkeypatch.setattr(warmup, "is_cached", lambda: is_kept)
-    for says_so in (True, False):
-        with warmup.compiling_beside("regression", says_so):
-            assert capsys.readouterr().err == ""
-            broadcast(COMPILING_STARTS)
-            broadcast(COMPILING_STARTS)
-        said = capsys.readouterr().err
-        assert said.count(f"compiling kernels, {often}, ") == says_so
-
-
 @pytest.fixture
 def started(monkeypatch):
     """Let two processors be free, and record what would be started."""
@@ -126,12 +112,16 @@ def started(monkeypatch):
     return started
 
 
-def test_one_process_starts_when_something_compiles_and_ends_with_the_block(started):
-    with warmup.compiling_beside("regression"):
-        assert not started
+@pytest.mark.parametrize("says_so", [True, False])
+def test_the_first_compilation_starts_a_process_that_ends_with_the_block_and_says_so(
+    started, capsys, says_so
+):
+    with warmup.compiling_beside("regression", says_so):
+        assert not started and capsys.readouterr().err == ""
         broadcast(COMPILING_STARTS)
         broadcast(COMPILING_STARTS)
         assert len(started) == 1 and "'regression'" in started[0]
+    assert capsys.readouterr().err.count("compiling kernels, once, ") == says_so
     assert started[1:] == ["kill"]
     broadcast(COMPILING_STARTS)
     assert len(started) == 2
