@@ -7,16 +7,17 @@ import re
 import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from sklearn.datasets import load_iris
 
 from evotree import EvoTreeClassifier
 from evotree.engine.config import Evolution, Islands
-from evotree.log import log_to_file
+from evotree.log import log_to_file, logger
 from evotree.parallel import run_tasks
 
-LOG = logging.getLogger("evotree.tests")
+LOG = logger("evotree.tests")
 STARTS = ["fork", pytest.param("spawn", marks=pytest.mark.slow)]
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]+) (\d+) (.*)")
 
@@ -103,11 +104,27 @@ def test_warnings_are_logged_and_shown(tmp_path):
     assert (level, text) == ("WARNING", r"UserWarning: odd\nrows")
 
 
+class Failing(logging.Handler):
+    def emit(self, record):
+        raise RuntimeError("no line")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk")
-def test_a_log_that_cannot_be_written_costs_no_work(capfd):
-    with log_to_file("/dev/full"):
-        LOG.error("a line")
-    assert "No space left" in capfd.readouterr().err
+@pytest.mark.parametrize("is_full", [True, False])
+def test_a_log_that_fails_is_one_warning_and_costs_no_work(is_full):
+    handler = logging.NullHandler() if is_full else Failing()
+    LOG.addHandler(handler)
+    try:
+        with warnings.catch_warnings(record=True) as told, ExitStack() as stack:
+            warnings.simplefilter("always")
+            if is_full:
+                stack.enter_context(log_to_file("/dev/full"))
+            for k in range(3):
+                LOG.error("line %d", k)
+    finally:
+        LOG.removeHandler(handler)
+    (message,) = [str(one.message) for one in told]
+    assert ("No space left" if is_full else "no line") in message
 
 
 # ---- what a fit says -----------------------------------------------------------------------------
@@ -155,20 +172,24 @@ def test_a_fit_tells_its_course(iris_rows, tmp_path):
     ]
 
 
-def test_blocks_in_each_other_write_the_same_and_of_a_fit_that_fails_a_line(
+def test_blocks_in_each_other_write_a_line_once_and_a_fit_that_fails_one(
     iris_rows, tmp_path
 ):
     X, y = iris_rows
     paths = [tmp_path / "a.log", tmp_path / "b.log"]
-    blocks = map(log_to_file, paths)
-    with pytest.warns(UserWarning, match="of all"), next(blocks), next(blocks):
-        warnings.warn("of all", stacklevel=1)
-        with pytest.raises(ValueError, match="inconsistent"):
-            fitted(X, y[1:])
+    outer = log_to_file(paths[0]), log_to_file(paths[1], logging.DEBUG)
+    with pytest.warns(UserWarning, match="of all"), outer[0], outer[1]:
+        with log_to_file(paths[0], logging.DEBUG):
+            LOG.debug("low")
+            warnings.warn("of all", stacklevel=1)
+            with pytest.raises(ValueError, match="inconsistent"):
+                fitted(X, y[1:])
+        LOG.info("last")
     for path in paths:
-        warned, failed = (text for _, _, text in lines_of(path))
-        assert warned == "UserWarning: of all"
-        assert failed.startswith("fit failed: ValueError: Found input variables")
+        texts = [text for _, _, text in lines_of(path)]
+        assert texts[0] == "low" and texts[-1] == "last" and len(texts) == 4
+        assert texts[1] == "UserWarning: of all"
+        assert texts[2].startswith("fit failed: ValueError: Found input variables")
 
 
 def test_nothing_is_written_without_a_handler(iris_rows, capfd):

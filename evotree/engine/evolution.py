@@ -34,6 +34,7 @@ from evotree.front import (
     has_own_objectives,
     least_gain,
 )
+from evotree.log import logger
 from evotree.operators.pruning import (
     critical_alphas,
     kept_nodes,
@@ -45,7 +46,7 @@ from evotree.operators.pruning import (
 from evotree.rng import uniform
 from evotree.tree import Individual, set_fitness
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"

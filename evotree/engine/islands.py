@@ -9,7 +9,6 @@ Tanese R. (1989). Distributed genetic algorithms. Proceedings of the Third Inter
 on Genetic Algorithms, 434-439.
 """
 
-import logging
 import os
 import pickle
 import signal
@@ -36,12 +35,13 @@ from evotree.engine.evolution import (
     make_statistics,
     start,
 )
+from evotree.log import logger
 from evotree.operators.variation import separate_duplicates
 from evotree.parallel import n_at_once, run_tasks
 from evotree.rng import make_streams
 from evotree.tree import Individual
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _fitness = attrgetter("fitness.wvalues")
 _ISLANDS = 2**62 + 1  # the number of a generation that no run reaches

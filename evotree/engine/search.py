@@ -6,7 +6,6 @@ samples that grow where rows are many. A search can continue from a checkpoint o
 The worth of a tree follows from rows (`RowSearch`), or is what the ``score`` of a toolbox says.
 """
 
-import logging
 import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -67,7 +66,7 @@ from evotree.engine.state import (
     warn_of_a_fresh_start,
 )
 from evotree.front import FrontTree, TreeChoice, in_unit, menu_of
-from evotree.log import Progress, log_begin, log_end
+from evotree.log import Progress, log_begin, log_end, logger
 from evotree.operators.constraints import repair
 from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.initialization.population import WIDTHS
@@ -75,7 +74,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.parallel import island_executor, thread_map
 from evotree.rng import own_streams, seed_from
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}
 """Reasons to stop after which a larger sample may follow."""

@@ -4,7 +4,6 @@ What tasks become is the matter of `runner`, how rows are kept that of `store`.
 """
 
 import json
-import logging
 import math
 import os
 import platform
@@ -32,9 +31,9 @@ from evotree.experiments.experiment import Experiment, describe_method, tree_siz
 from evotree.experiments.protocols import Parts, Task
 from evotree.experiments.runner import CRASHED, TIMEOUT, outcomes_of
 from evotree.experiments.store import Store, checksum, read_runs
-from evotree.log import log_to_file
+from evotree.log import log_to_file, logger
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 LOG_FILE = "experiment.log"
 # Whose versions a row holds, beside those of Python and of what methods come from.

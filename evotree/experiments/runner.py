@@ -5,7 +5,6 @@ was up, or that it brought its process down. Nothing else is lost with it, and t
 depend on how many workers there are.
 """
 
-import logging
 import os
 import signal
 import threading
@@ -21,10 +20,10 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from evotree.log import Answer, told
+from evotree.log import Answer, logger, told
 from evotree.parallel import submit
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 DONE, FAILED, TIMEOUT, CRASHED = "done", "failed", "timeout", "crashed"
 STATUSES = (DONE, FAILED, TIMEOUT, CRASHED)

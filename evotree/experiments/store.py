@@ -7,7 +7,6 @@ from others: it holds numbers and text, nothing that is run, and no text in it n
 """
 
 import json
-import logging
 import os
 import zlib
 from collections.abc import Mapping, Sequence
@@ -19,8 +18,9 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from evotree.experiments.protocols import KEY
+from evotree.log import logger
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 FILE = "results.jsonl"
 _TEXT = (

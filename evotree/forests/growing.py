@@ -15,7 +15,6 @@ McNemar Q. (1947). Note on the sampling error of the difference between correlat
 percentages. Psychometrika 12(2), 153-157.
 """
 
-import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from evotree.dataset import Dataset, empty_rows
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.linear_leaves import LinearLeafObjective
+from evotree.log import logger
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.population import sparsity_path
 from evotree.operators.pruning import prune
@@ -36,7 +36,7 @@ from evotree.rng import as_generator, make_streams
 from evotree.schema import Schema
 from evotree.tree import ObliqueTree
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 SIZE_MULTIPLES = (0.01, 0.1)
 """Bounds of the penalty for a node, in units of log(n) / n for n rows with classes."""
