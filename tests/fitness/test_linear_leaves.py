@@ -244,13 +244,13 @@ def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
         for i, k in zip(*one.decision_path(dataset.X).nonzero(), strict=True):
             excess = dataset.y[i] - naive.predict(fits[k], dataset.X[i])
             losses[k] += dataset.sample_weight[i] * excess**2
-        np.testing.assert_allclose(node_losses(one, dataset)[0], losses, atol=1e-9)
+        np.testing.assert_allclose(node_losses(one, dataset), losses, atol=1e-9)
         units = Dataset.in_raw_units(np.array(dataset.X), np.array(dataset.y), None)
         units = units.take(np.arange(len(dataset.y)), dataset.sample_weight)
         tree = one.to_tree().with_models(one.objective.models(one))
         empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
-        assert not node_losses(one, empty)[0].any()
+        assert not node_losses(one, empty).any()
         np.testing.assert_allclose(
-            node_losses(tree, units)[0][one.is_leaf],
-            node_losses(one, dataset)[0][one.is_leaf],
+            node_losses(tree, units)[one.is_leaf],
+            node_losses(one, dataset)[one.is_leaf],
         )

@@ -121,10 +121,4 @@ def test_reduction_keeps_independent_columns_in_the_order_of_the_ranking(seed, n
     columns = rng.integers(-3, 4, (d, rank)) @ rng.standard_normal((rank, n))
     ranking = rng.permutation(d)
     kept = independent_columns(np.vstack([columns, np.ones(n)]), ranking)
-    with_ones = np.vstack([np.ones(n), columns])
-    assert (
-        np.linalg.matrix_rank(np.vstack([np.ones(n), columns[kept]]))
-        == kept.shape[0] + 1
-    )
-    assert np.linalg.matrix_rank(with_ones) == kept.shape[0] + 1
     assert kept.tolist() == naive.independent_columns(columns, ranking)

@@ -29,7 +29,6 @@ from evotree.operators.pruning import (
 from evotree.operators.splitters.base import Split, Splitter
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import (
-    Splits,
     make_individual,
     part_rows,
     subtree_sizes,
@@ -63,20 +62,7 @@ def grow(
     stream: np.ndarray,
 ) -> Individual:
     """Grow a tree on all rows of a data set, and partition these by it."""
-    return make_individual(
-        dataset, *grow_splits(dataset, splitter, criterion, limits, stream=stream)
-    )
-
-
-def grow_splits(
-    dataset: Dataset,
-    splitter: Splitter,
-    criterion: str = "gini",
-    limits: GrowthLimits = _NO_LIMITS,
-    *,
-    stream: np.ndarray,
-) -> Splits:
-    """Grow a tree on all rows of a data set."""
+    whole = dataset
     if limits.min_samples_leaf > 1:
         dataset = dataset.unmerged()  # splitters count the rows of both sides
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
@@ -133,7 +119,8 @@ def grow_splits(
         thresholds[-1] = split.threshold
         is_split[-1] = True
         pending += [(side, depth + 1) for side in reversed(sides)]
-    return Splits(
+    return make_individual(
+        whole,
         dataset.allowed(np.array(weights)),
         np.array(thresholds),
         subtree_sizes(is_split),

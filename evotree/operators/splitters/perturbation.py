@@ -28,12 +28,9 @@ from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
     Criterion,
     Node,
-    add,
-    fill_sides,
     line_search,
     make_split_scratch,
     score_distances,
-    score_sides,
     undivided_score,
 )
 from evotree.operators.splitters.base import Axis, Split, best_split_along
@@ -547,20 +544,6 @@ class CartLC(Configuration):
 # ---- annealing -----------------------------------------------------------------------------------
 
 
-@inner_kernel
-def change_sides(node, s, t, scratch):
-    """Move the rows whose sides differ between distances `s` and `t`; return by how many more."""
-    more = 0
-    for i in range(s.shape[0]):
-        if (s[i] > 0.0) != (t[i] > 0.0):
-            sign = 1 if s[i] > 0.0 else -1
-            w = sign * node.sample_weight[i]
-            add(scratch.left, node.y[i], w, node.n_classes)
-            add(scratch.right, node.y[i], -w, node.n_classes)
-            more += sign
-    return more
-
-
 @kernel
 def search_annealing(
     node,
@@ -587,12 +570,7 @@ def search_annealing(
         a[usable[u]] = 1.0
     combine(Z, a, usable, d + 1)
     s, t = Z[d + 1], Z[d + 2]
-    n_left = fill_sides(node, s, scratch)
-    current = (
-        score_sides(node, scratch)
-        if min(n_left, n - n_left) >= node.min_rows
-        else np.inf
-    )
+    current = score_distances(node, s, scratch)
     best, temperature, idle = np.inf, temperature * unit, 0
     for k in range(max_moves + 1):
         if current < best - _SAME * unit:
@@ -604,19 +582,13 @@ def search_annealing(
         m, delta = usable[below(stream, usable.shape[0])], uniform(stream) - 0.5
         for i in range(n):
             t[i] = s[i] + delta * Z[m, i]
-        more = change_sides(node, s, t, scratch)
-        score = np.inf
-        if min(n_left + more, n - n_left - more) >= node.min_rows:
-            score = score_sides(node, scratch)
+        score = score_distances(node, t, scratch)
         rise = score - current
         if score <= current or (
             temperature > 0.0 and uniform(stream) < math.exp(-rise / temperature)
         ):
             s, t, current = t, s, score
-            n_left += more
             a[m] += delta
-        else:
-            change_sides(node, t, s, scratch)
         temperature *= cooling
         idle += 1
 
