@@ -55,8 +55,9 @@ _WHOLE = 1e-6  # what is nearer to a whole number is one
 # that was found, too, until the tree takes that one as it was meant.
 _N_TOUCHED = 5
 _MAX_DRAWINGS = 20
-# A column without bounds may change by so many spreads, if it bends; one of whole numbers by so
-# many of these, since HiGHS may find no end else.
+# A column without bounds may change by so many spreads, if it bends. One of whole numbers may by so
+# many, or so many units where a spread is less: without an end HiGHS may not find that there is no
+# point.
 _FARTHEST_SPREADS = 100.0
 _FARTHEST_WHOLE = 1e6
 _FREE = 1e-9  # the price of what follows from other parts
@@ -610,7 +611,8 @@ def counterfactuals(
     that reach a leaf form a polytope; its nearest point is found exactly, and placed
     behind the hyperplanes on its way by 1e-5 of the spread of the projection. What is missing
     in `x` stays missing, and no other cell becomes so; a row has one level of a category. Columns
-    that bend, such as by ``age above 52``, move by 100 spreads at most where they have no bounds.
+    that bend, such as by ``age above 52``, move by 100 spreads at most where they have no bounds,
+    and whole numbers by a million of these, or of units where a spread is less than one.
 
     Parameters
     ----------
