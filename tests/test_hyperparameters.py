@@ -52,7 +52,7 @@ from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher, with_less_fit
 from evotree.engine.populations import FirstTrees, best_prunings
 from evotree.engine.problem import Deadlines, Penalties, prepare
-from evotree.engine.state import read_choice, read_settings, settings_of
+from evotree.engine.state import read_choice, settings_of, write_sealed
 from evotree.fitness.probabilities import (
     COSTS,
     HALVINGS,
@@ -797,12 +797,14 @@ strengths = st.builds(Strength, st.sampled_from(COSTS), st.integers(0, HALVINGS)
     ),
     st.none() | strengths,
 )
-def test_a_checkpoint_keeps_the_choice(seed, penalties, winner, logistic):
+def test_a_checkpoint_keeps_the_choice(
+    tmp_path_factory, seed, penalties, winner, logistic
+):
+    path = tmp_path_factory.mktemp("choice") / "run.npz"
     choice = Choice(seed, Penalties(*penalties), winner, logistic)
-    settings = json.loads(json.dumps(settings_of({"C": "1"}, choice, 2)))
-    assert read_choice(settings, {"C": "1"}, "run.npz") == (choice, 2)
-    with pytest.raises(ValueError, match="run.npz was not written by a search"):
-        read_choice({"seed": seed}, {"C": "1"}, "run.npz")
+    told = {"settings": settings_of({"C": "1"}, choice, 2)}
+    write_sealed(path, json.dumps(told), [])
+    assert read_choice(path, {"C": "1"}) == (choice, 2)
 
 
 @pytest.mark.slow
@@ -818,7 +820,7 @@ def test_a_fit_that_goes_on_has_the_same_winner(load, tmp_path, monkeypatch):
     whole = quick(**options, max_generations=3).fit(X, y)
     part = quick(**options, max_generations=2, checkpoint=path).fit(X, y)
     pd.testing.assert_frame_equal(frame_of(part), frame_of(whole))
-    kind = read_settings(path)["winner"][0]
+    kind = read_choice(path, {})[0].winner.kind
     (chosen,) = frame_of(whole)["kind"][frame_of(whole)["chosen"]]
     assert kind == chosen
     monkeypatch.setattr(choosing, "cross_validate", None)

@@ -231,7 +231,7 @@ def test_other_rows_and_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         quick(checkpoint=resumed(tmp_path / "nothing")).fit(X, Y)
     (tmp_path / "torn").write_bytes(before[:1000])
-    with pytest.raises(ValueError, match="torn is not a checkpoint"):
+    with pytest.raises(ValueError, match="torn cannot be read: it is not as"):
         quick(checkpoint=resumed(tmp_path / "torn")).fit(X, Y)
     assert path.read_bytes() == before
     model = quick(checkpoint=tmp_path / "no" / "folder")
