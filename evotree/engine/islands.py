@@ -180,7 +180,7 @@ def join(islands: Sequence[Run], hall_of_fame: tools.HallOfFame | None = None) -
     for island in islands:
         # Of equals DEAP puts the last that comes first.
         joint.hall_of_fame.update(island.hall_of_fame.items[::-1])
-        joint.pareto_front.update(island.pareto_front.items)
+        joint.pareto_front.update(island.pareto_front)
     for name in ("generation", "seconds", "compile_seconds", "best_fitness"):
         setattr(joint, name, max(getattr(island, name) for island in islands))
     joint.origins = sorted({name for island in islands for name in island.origins})
