@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 from deap import base, tools
 
-from evotree._jit import compile_seconds
 from evotree.dataset import Dataset
 from evotree.front import front_table, undominated
 from evotree.log import logger
@@ -226,8 +225,8 @@ class Run:
         The best of each complexity that ever lived, at most 100.
     generation : int
         Number of the present generation; the first population is generation 0.
-    seconds, compile_seconds : float
-        How long the run has taken so far, and for how long of this kernels were compiled.
+    seconds : float
+        How long the run has taken so far.
     best_fitness : tuple of float
         Weighted values of the best fitness so far; empty before the first generation.
     last_improvement : int
@@ -253,7 +252,6 @@ class Run:
     pareto_front: ParetoFront = field(default_factory=ParetoFront)
     generation: int = 0
     seconds: float = 0.0
-    compile_seconds: float = 0.0
     best_fitness: tuple[float, ...] = ()
     last_improvement: int = 0
     origins: list[str] = field(default_factory=list)
@@ -305,9 +303,10 @@ def start(
     hall_of_fame: tools.HallOfFame | None = None,
 ) -> Run:
     """Evaluate a first population and record it as generation 0."""
-    run = Run([]) if hall_of_fame is None else Run([], hall_of_fame=hall_of_fame)
-    clock = _RunClock(run)
-    run.population = list(population)
+    begin = time.perf_counter()
+    run = Run(list(population))
+    if hall_of_fame is not None:
+        run.hall_of_fame = hall_of_fame
     if len(run.population) < 2:
         raise ValueError(
             f"population has {len(run.population)} individuals: at least 2 mate."
@@ -318,7 +317,7 @@ def start(
         toolbox.score(run.population, (), 0) if hasattr(toolbox, "score") else 0
     )
     best_first(run.population)
-    _record(run, toolbox, stats, n_evaluations, [], clock)
+    _record(run, toolbox, stats, n_evaluations, [], begin)
     return run
 
 
@@ -330,25 +329,12 @@ def advance(
     end: float = math.inf,
 ) -> None:
     """Breed and record one generation."""
-    clock = _RunClock(run)
+    begin = time.perf_counter() - run.seconds
     run.population, n_evaluations, refined = next_generation(
         run.population, toolbox, run.generation + 1, crossover_probability, end
     )
     run.generation += 1
-    _record(run, toolbox, stats, n_evaluations, refined, clock)
-
-
-class _RunClock:
-    """The clocks of a run, which go on from where they stand."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.begin = time.perf_counter() - run.seconds
-        self.begin_compiling = compile_seconds() - run.compile_seconds
-
-    def set(self) -> None:
-        self.run.seconds = time.perf_counter() - self.begin
-        self.run.compile_seconds = compile_seconds() - self.begin_compiling
+    _record(run, toolbox, stats, n_evaluations, refined, begin)
 
 
 def _record(
@@ -357,9 +343,12 @@ def _record(
     stats: tools.Statistics | tools.MultiStatistics,
     n_evaluations: int,
     refined: Sequence[Individual],
-    clock: _RunClock,
+    begin: float,
 ) -> None:
-    """Keep what is best of the present generation, and write it down."""
+    """Keep what is best of the present generation, and write it down.
+
+    `begin` is when the clock of the run was 0, by `time.perf_counter`.
+    """
     if run.best.fitness.wvalues > run.best_fitness:
         run.best_fitness, run.last_improvement = (
             run.best.fitness.wvalues,
@@ -381,7 +370,7 @@ def _record(
         run.logbook.header = [*_COLUMNS, *names]
         for name in set(CHAPTERS) - set(names):
             del run.logbook.chapters[name]
-    clock.set()
+    run.seconds = time.perf_counter() - begin
     run.logbook.record(seconds=run.seconds, **record)
 
 
@@ -523,14 +512,14 @@ def watch(
 
 def call_all(callbacks: Sequence[Callback], run: Run) -> str:
     """Call all callbacks; return why the run stops if one of them wishes it."""
-    clock = _RunClock(run)
+    begin = time.perf_counter() - run.seconds
     try:
         # Numbers and the like that functions return by the way are no wishes.
         answers = [callback(run) for callback in callbacks]
     except Exception as error:
         run.stop_reason = "callback_error"
         raise CallbackError(run) from error
-    clock.set()
+    run.seconds = time.perf_counter() - begin
     wishes = [bool(answer) for answer in answers if isinstance(answer, bool | np.bool_)]
     return "callback" if any(wishes) else ""
 

@@ -87,7 +87,6 @@ _PLAIN_ATTRIBUTES = (
     "origins",
     "generation",
     "seconds",
-    "compile_seconds",
     "last_improvement",
 )
 """Attributes of a run that are plain data."""
