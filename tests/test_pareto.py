@@ -22,7 +22,7 @@ from evotree.front import (
 )
 from evotree.operators.pruning import prune_marked
 from evotree.rng import make_streams
-from evotree.tree import FitnessMax, ObliqueTree
+from evotree.tree import ObliqueTree
 from tests.random_trees import random_tree
 from tests.reference import pruning as naive
 from tests.strategies import (
@@ -111,7 +111,10 @@ class Point:
     """As much of an individual as a front looks at."""
 
     def __init__(self, quality, complexity):
-        self.quality, self.complexity, self.fitness = quality, complexity, FitnessMax()
+        self.quality, self.complexity = quality, complexity
+
+    def clone(self):
+        return copy.copy(self)
 
 
 def test_a_front_of_a_long_row_of_trees_is_bounded():

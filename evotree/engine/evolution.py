@@ -71,25 +71,25 @@ def make_statistics() -> tools.MultiStatistics:
 _COLUMNS = ("gen", "nevals", "diversity", "seconds")
 
 
-def make_logbook() -> tools.Logbook:
-    """Return an empty logbook whose printed form has its columns in order."""
+def make_logbook(
+    stats: tools.Statistics | tools.MultiStatistics | None = None,
+) -> tools.Logbook:
+    """Return an empty logbook of some statistics, ours by default, with its columns in order."""
     logbook = tools.Logbook()
-    logbook.header = [*_COLUMNS, *CHAPTERS]
-    for chapter in CHAPTERS:
+    if isinstance(stats, tools.Statistics):
+        logbook.header = [*_COLUMNS, *stats.fields]
+        return logbook
+    logbook.header = [*_COLUMNS, *(stats or CHAPTERS)]
+    for chapter in set(CHAPTERS).intersection(logbook.header):
         logbook.chapters[chapter].header = ["best", "mean", "std"]
     return logbook
-
-
-def origin_of(individual: Any) -> str:
-    """Return where an individual descends from; users' own kinds need not know."""
-    return getattr(individual, "origin", "unknown")
 
 
 def origin_shares(
     population: Sequence[Individual], origins: Iterable[str]
 ) -> dict[str, float]:
     """Return which share of a population descends from each kind of first individual."""
-    counts = Counter(map(origin_of, population))
+    counts = Counter(individual.origin for individual in population)
     return {origin: counts[origin] / len(population) for origin in origins}
 
 
@@ -99,7 +99,7 @@ def refinement_record(
     """Return what the refinements of a generation did."""
     if not operators:
         return {}
-    outcomes = list(filter(None, (getattr(one, "outcome", None) for one in refined)))
+    outcomes = [one.outcome for one in refined if one.outcome is not None]
     record: dict[str, float] = {}
     for name in operators:
         mine = [outcome for outcome in outcomes if outcome.operator == name]
@@ -204,7 +204,7 @@ class ParetoFront(list[Individual]):
 
 def _as_member(individual: Individual) -> Individual:
     """Return the clone of an individual that stands in a front."""
-    member = deepcopy(individual)  # users' own kinds need not have Individual's method
+    member = individual.clone()
     member.stream = None
     return member
 
@@ -304,14 +304,14 @@ def start(
 ) -> Run:
     """Evaluate a first population and record it as generation 0."""
     begin = time.perf_counter()
-    run = Run(list(population))
+    run = Run(list(population), make_logbook(stats))
     if hall_of_fame is not None:
         run.hall_of_fame = hall_of_fame
     if len(run.population) < 2:
         raise ValueError(
             f"population has {len(run.population)} individuals: at least 2 mate."
         )
-    run.origins = sorted(set(map(origin_of, run.population)))
+    run.origins = sorted({individual.origin for individual in run.population})
     n_evaluations = evaluate_invalid(run.population, toolbox)
     n_evaluations += (
         toolbox.score(run.population, (), 0) if hasattr(toolbox, "score") else 0
@@ -350,10 +350,8 @@ def _record(
     `begin` is when the clock of the run was 0, by `time.perf_counter`.
     """
     if run.best.fitness.wvalues > run.best_fitness:
-        run.best_fitness, run.last_improvement = (
-            run.best.fitness.wvalues,
-            run.generation,
-        )
+        run.best_fitness = run.best.fitness.wvalues
+        run.last_improvement = run.generation
     run.hall_of_fame.update(run.population)
     run.pareto_front.update(run.population)
     record: dict[str, Any] = {
@@ -364,12 +362,6 @@ def _record(
         "nevals": n_evaluations,
         "diversity": diversity(run.population),
     }
-    if not run.logbook:  # the columns of the printed form
-        is_several = isinstance(stats, tools.MultiStatistics)
-        names = list(stats) if is_several else stats.fields
-        run.logbook.header = [*_COLUMNS, *names]
-        for name in set(CHAPTERS) - set(names):
-            del run.logbook.chapters[name]
     run.seconds = time.perf_counter() - begin
     run.logbook.record(seconds=run.seconds, **record)
 
@@ -620,8 +612,6 @@ def checked(
     *parents: Individual, role: str, operator: Callable[..., Any]
 ) -> tuple[Individual, ...]:
     """Return what an operator of a user's own makes, if it is what its role asks for."""
-    if not isinstance(parents[0], Individual):  # of a kind of the user's own
-        return operator(*parents)
     arrays = [array for parent in parents for array in parent.nodes()]
     before = [array.tobytes() for array in arrays]
     children: tuple[Individual, ...] = operator(*parents)

@@ -402,9 +402,6 @@ def move_to_rows(
     best, *others = different.values()
     route = partial(_routed, dataset, getattr(toolbox, "repair", None))
     routed = [route(math.inf, best), *toolbox.map(partial(route, end), others)]
-    # Samples of the same number of rows may differ: what tells them apart is where rows go.
-    if all(map(_same_partition, different.values(), routed)):
-        return
     by_weights = {
         key: one for key, one in zip(different, routed, strict=True) if one is not None
     }
@@ -447,10 +444,3 @@ def _routed(
     if math.isfinite(end):
         _ = routed.quality  # which may take long, too; it is kept
     return routed
-
-
-def _same_partition(one: Individual, other: Individual | None) -> bool:
-    """Return whether two individuals of one tree have the same rows, by number and class."""
-    return other is not None and all(
-        map(np.array_equal, one.nodes()[3:], other.nodes()[3:])
-    )
