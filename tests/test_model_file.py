@@ -9,7 +9,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
-from evotree import EvoTreeRegressor, ObliqueTreeClassifier
+from evotree import EvoTreeRegressor
 from evotree.fitted import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
 from evotree.plain import parts_to_dict, tree_to_dict
@@ -160,20 +160,6 @@ def test_columns_of_models_in_leaves_are_asked_for():
     ).fit(X, 3.0 * X["b"] + (X["a"] > 20))
     model = Model.of(fitted, "y")
     assert "b" in model.used_columns and "c" not in model.used_columns
-
-
-def test_a_fitted_estimator_is_kept(tmp_path):
-    frame = pd.DataFrame(
-        {"size": [0.1, 7.0, None, 3.0] * 5, "b": pd.Categorical(list("xyyx") * 5)}
-    )
-    y = np.array(["no", "yes", "no", "no"] * 5)
-    fitted = ObliqueTreeClassifier("axis").fit(frame, y)
-    save_model(tmp_path / "m.json", fitted, "answer")
-    model = load_model(tmp_path / "m.json")
-    assert model.target == "answer" and model.predict(frame).tolist() == y.tolist()
-    np.testing.assert_array_equal(
-        model.predict_proba(frame), fitted.predict_proba(frame)
-    )
 
 
 def test_what_no_file_can_keep_is_named(tmp_path):
