@@ -19,7 +19,7 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-from evotree import Checkpoint, Cost, EvoTreeClassifier
+from evotree import Cost, EvoTreeClassifier
 from evotree.configuration import SCORE
 from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.engine import choice as choosing
@@ -69,7 +69,7 @@ from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.losses import loss_moments, mean_and_error, row_losses
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
-from tests.quick_models import FREE, assert_same_fit, evolved
+from tests.quick_models import FREE, evolved
 from tests.strategies import any_populations, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
@@ -804,30 +804,6 @@ def test_a_checkpoint_keeps_the_choice(
     told = {"settings": settings_of({"C": "1"}, choice, 2)}
     write_sealed(path, json.dumps(told), [])
     assert read_choice(path, {"C": "1"}) == (choice, 2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "load", [load_breast_cancer, load_iris], ids=["logistic", "trees"]
-)
-def test_a_fit_that_goes_on_has_the_same_winner(load, tmp_path, monkeypatch):
-    """It is not chosen again, and another seed changes nothing."""
-    X, y = load(return_X_y=True)
-    X, y = X[::3], y[::3]
-    path = tmp_path / "fit.npz"
-    options = {"patience": None}
-    whole = quick(**options, max_generations=3).fit(X, y)
-    part = quick(**options, max_generations=2, checkpoint=path).fit(X, y)
-    pd.testing.assert_frame_equal(frame_of(part), frame_of(whole))
-    kind = read_choice(path, {})[0].winner.kind
-    (chosen,) = frame_of(whole)["kind"][frame_of(whole)["chosen"]]
-    assert kind == chosen
-    monkeypatch.setattr(choosing, "cross_validate", None)
-    resumed = {"checkpoint": Checkpoint(path, resume=True), "random_state": 99}
-    rest = quick(**options, max_generations=3, **resumed).fit(X, y)
-    assert rest.choice_ is None
-    assert_same_fit(whole, rest)
-    np.testing.assert_array_equal(rest.predict_proba(X), whole.predict_proba(X))
 
 
 # ---- the front, and the time ---------------------------------------------------------------------
