@@ -368,7 +368,9 @@ def _counted(
     tree = rows.refill(before)
     if rows.bound_objective is not None:
         tree = rows.bound_objective.finish(tree, rows)
-    tree = FrontTree.of(tree, before.quality, before.origin, before.sides)
+    tree = FrontTree.of(
+        tree, before.quality, before.origin, before.scores, before.sides
+    )
     if not tree.has_splits_of(before):  # leaves that have to be equal were joined
         fitted = model._fitted_of(tree, sample)
     counted: Fitted = model._with_labels(replace(fitted, tree=tree), tree)

@@ -2,7 +2,8 @@
 
 A fit compares candidates before it returns one tree: `TreeChoice` has them, for people.
 
-The complexity of a tree is the number of its leaves and terms.
+The complexity of a tree is the number of its leaves and terms. Where the fitness has several
+objectives of the user's own, the front holds the trees that are not dominated in these.
 """
 
 import re
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.dataset import Dataset
-from evotree.fitness.base import PenalizedAccuracy
+from evotree.fitness.base import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.fitted import Fitted
 from evotree.operators.losses import (
     loss_moments,
@@ -71,6 +72,21 @@ _LOSS_NAMES = {
 _LOSS_DECIMALS, _MOST_LOSS_DECIMALS = 3, 6
 
 
+def has_own_objectives(individual: Any) -> bool:
+    """Return whether a fitness has several objectives other than quality and complexity."""
+    fitness = individual.fitness
+    return len(fitness.weights) > 1 and not isinstance(
+        fitness, FitnessQualityComplexity
+    )
+
+
+def own_scores(member: Any) -> tuple[float, ...]:
+    """Return the values of a member's several objectives other than quality and complexity."""
+    if isinstance(member, FrontTree):
+        return member.scores
+    return tuple(member.fitness.values) if has_own_objectives(member) else ()
+
+
 class FrontTree(ObliqueTree):
     """A member of the front of a fitted estimator: a tree over raw features.
 
@@ -80,6 +96,8 @@ class FrontTree(ObliqueTree):
         That of the finished tree on the training rows.
     origin : str
         What made the first individual that it descends from.
+    scores : tuple of float
+        What a callable objective returned, where that is several numbers.
     sides : SoftSides or None
         Soft sides that the tree was made with; None where they are fitted to it.
     """
@@ -90,22 +108,24 @@ class FrontTree(ObliqueTree):
         tree: ObliqueTree,
         quality: float,
         origin: str,
+        scores: Any = (),
         sides: SoftSides | None = None,
     ) -> Self:
         """Return a tree as a member of a front; the arrays are shared."""
         member = cls.__new__(cls)
-        state = ObliqueTree.__getstate__(tree), quality, origin, sides
-        member.__setstate__(state)
+        own = quality, origin, scores, sides
+        member.__setstate__((ObliqueTree.__getstate__(tree), *own))
         return member
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.of(self, self.quality, self.origin, self.sides)
+        return self.of(self, self.quality, self.origin, self.scores, self.sides)
 
     def __getstate__(self) -> Any:
-        return super().__getstate__(), self.quality, self.origin, self.sides
+        own = self.quality, self.origin, self.scores, self.sides
+        return super().__getstate__(), *own
 
     def __setstate__(self, state: Any) -> None:
-        tree, self.quality, self.origin, self.sides = state
+        tree, self.quality, self.origin, self.scores, self.sides = state
         super().__setstate__(tree)
 
 
@@ -114,7 +134,12 @@ def undominated(candidates: Iterable[Any], most: int = MAX_MEMBERS) -> list[Any]
     ordered = sorted(candidates, key=lambda tree: (tree.complexity, -tree.quality))
     front: list[Any] = []
     for tree in ordered:
-        if not front or tree.quality > front[-1].quality:
+        scores = own_scores(tree)
+        if scores:
+            others = [own_scores(other) for other in ordered if other is not tree]
+            if not any(_dominates(other, scores) for other in others):
+                front.append(tree)
+        elif not front or tree.quality > front[-1].quality:
             front.append(tree)
     while len(front) > most:
         del front[least_gain(front)]
@@ -125,6 +150,13 @@ def least_gain(front: Sequence[Any]) -> int:
     """Return which member, but for the first and last, adds least quality for its complexity."""
     gains = np.diff([tree.quality for tree in front])
     return 1 + int((gains / np.diff([tree.complexity for tree in front]))[:-1].argmin())
+
+
+def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
+    """Return whether scores, and the complexity after them, are as good, and one is better."""
+    gains = np.subtract(scores, others)
+    gains[-1] *= -1.0
+    return bool((gains >= 0.0).all() and gains.any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,6 +400,8 @@ def front_table(
         at = table.columns.get_loc("origin")
         table.insert(at, "held_out_quality", quality)
         table.insert(at + 1, "held_out_se", standard_error)
+    for at, values in enumerate(zip(*map(own_scores, members), strict=True)):
+        table[f"objective_{at}"] = values
     return table
 
 

@@ -8,6 +8,7 @@ from evotree.fitness.base import (
     Objective,
     PenalizedAccuracy,
     quality_and_complexity,
+    scores_and_complexity,
 )
 from evotree.fitness.linear_leaves import (
     LinearLeafObjective,
@@ -35,7 +36,7 @@ __all__ += ["OwnObjective", "Objective"]
 __all__ += ["LinearLeafObjective", "LogLinearLeaves"]
 __all__ += ["MeansOfOutputs", "LinesOfOutputs"]
 # What a tree is worth: quality less penalties, or the two side by side; prices of features.
-__all__ += ["PenalizedAccuracy", "quality_and_complexity"]
+__all__ += ["PenalizedAccuracy", "quality_and_complexity", "scores_and_complexity"]
 __all__ += ["FeatureCosts"]
 # Splits of one node: what they are scored by, and the best one along a line.
 __all__ += ["Criterion", "line_search"]

@@ -5,13 +5,14 @@ import pickle
 
 import numpy as np
 import pytest
+from deap import base, tools
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from evotree import Dataset, evolve, make_toolbox
 from evotree.engine.evolution import ParetoFront
-from evotree.fitness.base import PenalizedAccuracy
+from evotree.fitness.base import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.front import (
     MAX_MEMBERS,
     FittedFront,
@@ -84,7 +85,10 @@ def test_front_is_that_of_all_trees_ever_met(drawn, seed):
         met += children
         front.update(children)
     assert list(front) == naive_front(met)
-    assert {id(member) for member in front}.isdisjoint(map(id, met))
+    for member, key in zip(front, reversed(front.keys), strict=True):
+        assert member.fitness is key and type(key) is FitnessQualityComplexity
+        assert key.values == (member.quality, complexity_of(member))
+        assert all(member is not individual for individual in met)
 
 
 @given(any_populations, seeds, st.sampled_from((0.0, 0.003, 0.05)))
@@ -122,7 +126,7 @@ def test_a_front_of_a_long_row_of_trees_is_bounded():
     for order in (points, points[::-1], points[::2] + points[1::2]):
         front = ParetoFront()
         front.update(order)
-        assert len(front) == MAX_MEMBERS == 100
+        assert len(front) == len(front.keys) == MAX_MEMBERS == 100
         assert (front[0].complexity, front[-1].complexity) == (1, 500)
 
 
@@ -282,3 +286,39 @@ def test_a_fitted_front_prints_itself_with_an_arrow(front):
     stranger.thresholds = stranger.thresholds + 1.0
     assert chosen.choosing(stranger).chosen is None
     assert pickle.loads(pickle.dumps(chosen)).chosen == at
+
+
+class ThreeObjectives(base.Fitness):
+    """Quality and mean |weight| up or down, number of nodes down."""
+
+    weights = (1.0, -1.0, -1.0)
+
+
+def test_the_run_follows_objectives_of_ones_own(split):
+    toolbox = make_toolbox(split[0], size_penalty=0.001, random_state=0)
+    make, seen = toolbox.individual, []
+
+    def individual(stream):
+        one = make(stream)
+        one.fitness = ThreeObjectives()
+        return one
+
+    toolbox.register("individual", individual)
+    toolbox.register(
+        "evaluate",
+        lambda one: (
+            one.quality,
+            float(len(one)),
+            float(np.count_nonzero(one.weights)),
+        ),
+    )
+    look = [lambda run: seen.extend(one.clone() for one in run.population)]
+    run = evolve(toolbox.population(n=12), toolbox, max_generations=6, callbacks=look)
+    (first,) = tools.sortNondominated(seen, len(seen), first_front_only=True)
+    expected = {one.fitness.values for one in first}
+    assert {one.fitness.values for one in run.pareto_front} == expected
+    sizes = [float(len(one)) for one in run.pareto_front]
+    assert list(run.pareto_front.to_frame()["objective_1"]) == sizes
+    assert len(expected) > 1 and {type(one.fitness) for one in run.pareto_front} == {
+        ThreeObjectives
+    }

@@ -9,6 +9,7 @@ import reprlib
 import signal
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -25,7 +26,13 @@ import pandas as pd
 from deap import base, tools
 
 from evotree.dataset import Dataset
-from evotree.front import front_table, undominated
+from evotree.fitness.base import FitnessQualityComplexity
+from evotree.front import (
+    MAX_MEMBERS,
+    front_table,
+    has_own_objectives,
+    least_gain,
+)
 from evotree.log import logger
 from evotree.operators.pruning import (
     critical_alphas,
@@ -148,36 +155,62 @@ def logbook_of(plain: Mapping[str, list[Any]]) -> tools.Logbook:
 
 
 _QUALITY_ROUNDING = 1e-12
+_complexity, _quality = attrgetter("complexity"), attrgetter("quality")
 
 
-class ParetoFront(list[Individual]):
-    """The trees that no tree met so far dominates in quality and complexity.
+def keys_of(members: Sequence[Individual]) -> list[base.Fitness]:
+    """Return the keys that DEAP's archives have beside their members."""
+    return [member.fitness for member in reversed(members)]
 
-    There is at most one tree of each complexity, the first of equals, and more complex ones are
-    better. Members are clones, by rising complexity. Of more than `MAX_MEMBERS` those are dropped
-    that gain least quality for what they add to the complexity, but neither the first nor the last.
-    What is kept depends on nothing but the order in which trees are met.
+
+class ParetoFront(tools.ParetoFront):
+    """The trees that no tree met so far dominates.
+
+    Where the fitness has one value, or is `FitnessQualityComplexity`, the objectives are quality
+    and complexity: there is at most one tree of each complexity, the first of equals, and more
+    complex ones are better. Members are then clones with a fitness of these two values, by rising
+    complexity. Of more than `MAX_MEMBERS` the one is dropped that gains least quality for what it
+    adds to the complexity, but neither the first nor the last. What is kept depends on nothing but
+    the order in which trees are met.
+
+    A fitness of several values of another kind is followed as it is, by DEAP's own rules.
     """
 
     def update(self, population: Iterable[Individual]) -> None:
         """Let in the individuals that are better than all members of at most their complexity."""
-        own = set(map(id, self))
-        self[:] = [
-            one if id(one) in own else _as_member(one)
-            for one in undominated([*self, *population])
-        ]
+        for individual in population:
+            if has_own_objectives(individual):
+                super().update([individual])
+            elif self._lets_in(individual.quality, individual.complexity):
+                self.insert(individual)
 
     def _lets_in(self, quality: float, complexity: float) -> bool:
         """Return whether no member of at most a complexity has as high a quality."""
-        return all(
-            one.quality < quality for one in self if one.complexity <= complexity
+        at = bisect_right(self.items, complexity, key=_complexity)
+        return at == 0 or quality > self.items[at - 1].quality
+
+    def insert(self, item: Individual) -> None:
+        """Put a clone of an individual in its place, and drop the members that it dominates."""
+        if has_own_objectives(item):
+            super().insert(item)
+            return
+        member = deepcopy(item)  # users' own kinds need not have Individual's method
+        member.stream = None
+        member.fitness = FitnessQualityComplexity(
+            (item.quality, float(item.complexity))
         )
+        first = bisect_left(self.items, member.complexity, key=_complexity)
+        last = bisect_right(self.items, member.quality, lo=first, key=_quality)
+        self.items[first:last] = [member]
+        if len(self.items) > MAX_MEMBERS:
+            del self.items[least_gain(self.items)]
+        self.keys[:] = keys_of(self.items)
 
     def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
         """Let the prunings of all members compete, down to a single leaf (Breiman et al. 1984)."""
-        for member in list(self):
-            if time.perf_counter() >= end:
-                break
+        for member in list(self.items):
+            if has_own_objectives(member) or time.perf_counter() >= end:
+                continue
             size, (risk, whole) = (
                 member.subtree_size,
                 risk_of_leaves(member, dataset.n_classes),
@@ -194,19 +227,13 @@ class ParetoFront(list[Individual]):
                 if member.objective is not None or self._lets_in(
                     quality - _QUALITY_ROUNDING, complexity
                 ):
-                    marks = collapse_at <= alpha
-                    self.update(prune_marked(member.clone(), dataset, marks))
+                    self.update(
+                        prune_marked(member.clone(), dataset, collapse_at <= alpha)
+                    )
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""
-        return front_table(self, held_out)
-
-
-def _as_member(individual: Individual) -> Individual:
-    """Return the clone of an individual that stands in a front."""
-    member = individual.clone()
-    member.stream = None
-    return member
+        return front_table(self.items, held_out)
 
 
 @dataclass(repr=False)

@@ -26,11 +26,17 @@ from evotree.engine.scores import (
     one_leaf,
     rounded_score,
 )
-from evotree.fitness.base import PenalizedAccuracy, routed_rows
+from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
 from evotree.fitness.linear_leaves import MOST_LEAVES
 from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.probabilities import Strength
-from evotree.front import FittedFront, FrontTree, TreeChoice, undominated
+from evotree.front import (
+    FittedFront,
+    FrontTree,
+    TreeChoice,
+    own_scores,
+    undominated,
+)
 from evotree.leaf_models import ScoreModels
 from evotree.operators.constraints import (
     Constraint,
@@ -54,6 +60,8 @@ from evotree.tree import (
     Individual,
     ObliqueTree,
     SoftSides,
+    explained_variance,
+    leaf_accuracy,
     node_weights,
 )
 
@@ -194,8 +202,9 @@ def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
 def larger_front_only(problem: Problem, run: Run, rows: Dataset) -> list[Individual]:
     """Return the trees for the front alone, and prunings, that are larger than the best."""
     front = ParetoFront()
-    front.update(on_rows(tree, rows) for tree in run.front_only)
-    front.add_prunings(rows, problem.ends.trees)
+    if not own_scores(run.best):
+        front.update(on_rows(tree, rows) for tree in run.front_only)
+        front.add_prunings(rows, problem.ends.trees)
     larger = (tree for tree in front if tree.complexity > run.best.complexity)
     return undominated(larger, most=_MOST_FRONT_ONLY)
 
@@ -305,8 +314,11 @@ class Finisher:
     def member(self, individual: Individual) -> FrontTree:
         """Return a finished tree with what it is worth on the training rows."""
         tree = self.tree(individual)
-        quality = finished_quality(self.problem.dataset, tree)
-        return FrontTree.of(tree, quality, individual.origin)
+        scores = own_scores(individual)
+        measured = scores_on(self.problem.dataset, tree)
+        if type(individual.fitness) in FITNESS_OF_SCORES.values() and scores:
+            scores = (*measured, float(tree.complexity))
+        return FrontTree.of(tree, measured[0], individual.origin, scores)
 
     def with_models(
         self, winner: Candidate, best: FrontTree, members: Sequence[FrontTree]
@@ -329,7 +341,7 @@ class Finisher:
     ) -> FrontTree:
         """Return a member of the front with log-linear models in its leaves."""
         whole = self._filled(tree, strength)
-        return FrontTree.of(whole, finished_quality(self.rows, whole), origin)
+        return FrontTree.of(whole, scores_on(self.rows, whole)[0], origin)
 
     def _filled(self, tree: ObliqueTree, strength: Strength) -> ObliqueTree:
         """Return a tree over raw features with log-linear models in its leaves."""
@@ -362,7 +374,7 @@ class Finisher:
         if self.constraints and self.broken(tree):  # when it was rounded
             return None
         sides = sides_of(tree, rows.raw, made, rows.X)
-        quality = finished_quality(rows, tree, sides)
+        quality = scores_on(rows, tree, sides)[0]
         return FrontTree.of(tree, quality, origin, sides=sides)
 
     def on_score(self, wide: Widened, winner: Candidate, tree: FrontTree) -> FrontTree:
@@ -376,7 +388,7 @@ class Finisher:
             return tree
         made = rounded_score(made, self.rows, self.precision)
         origin = SCORE if made.n_leaves == 1 else tree.origin
-        return FrontTree.of(made, finished_quality(self.rows, made), origin)
+        return FrontTree.of(made, scores_on(self.rows, made)[0], origin)
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
@@ -401,31 +413,39 @@ class Finisher:
         ]
 
 
-def finished_quality(
+def scores_on(
     rows: Dataset, tree: ObliqueTree, sides: SoftSides | None = None
-) -> float:
-    """Return what the objective of some rows says of a finished tree."""
-    objective = rows.bound_objective
+) -> tuple[float, ...]:
+    """Return the quality of a finished tree on some rows, or the user's own scores."""
     # Rounded models are no longer those that the objective fits.
-    if objective is None or tree.models is not None:
-        return quality_on(rows, tree)
+    if tree.models is not None:
+        return (quality_on(rows, tree),)
+    objective = rows.bound_objective
     if isinstance(objective, ProbabilityScore):
         if sides is None or not objective.is_soft:
-            return objective.quality(tree, rows.raw)
-        return objective.quality_of(sides.predict(tree, rows.raw))
+            return (objective.quality(tree, rows.raw),)
+        return (objective.quality_of(sides.predict(tree, rows.raw)),)
     leaves = tree.apply(rows.raw)
     if rows.n_classes:
         statistics = [rows.y == label for label in range(rows.n_classes)]
     else:
         statistics = [rows.y**power for power in range(3)]
-    routed: Any = routed_rows(tree, rows.raw)
+    routed = routed_rows(tree, rows.raw)
     routed.counts = np.column_stack(
         [
             node_weights(leaves, rows.sample_weight * one, tree.subtree_size)
             for one in statistics
         ]
     )
-    return float(objective.quality(routed))
+    return scores_of(routed, rows, objective)
+
+
+def scores_of(routed: Any, rows: Dataset, objective: Any) -> tuple[float, ...]:
+    """Return what a tree with the statistics of its nodes is worth."""
+    if objective is not None:
+        return tuple(objective.scores(routed))
+    measure = leaf_accuracy if rows.n_classes else explained_variance
+    return (float(measure(routed.counts, routed.subtree_size)),)
 
 
 def keep_for_rows(

@@ -170,7 +170,7 @@ def join(islands: Sequence[Run]) -> Run:
     for island in islands:
         # Of equals DEAP puts the last that comes first.
         joint.hall_of_fame.update(island.hall_of_fame.items[::-1])
-        joint.pareto_front.update(island.pareto_front)
+        joint.pareto_front.update(island.pareto_front.items)
     for name in ("generation", "seconds", "best_fitness"):
         setattr(joint, name, max(getattr(island, name) for island in islands))
     joint.origins = sorted({name for island in islands for name in island.origins})

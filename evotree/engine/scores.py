@@ -379,7 +379,7 @@ class Widened(NamedTuple):
         wide = tree.replaced(weights=weights, spread=self.rows.spread * self.rows.scale)
         if not isinstance(tree, FrontTree):
             return wide
-        return FrontTree.of(wide, tree.quality, tree.origin, tree.sides)
+        return FrontTree.of(wide, tree.quality, tree.origin, tree.scores, tree.sides)
 
     def on_score(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree over the wider features that stands on the score, both halved."""

@@ -32,7 +32,7 @@ from evotree.engine.evolution import Run, logbook_of, plain_logbook
 from evotree.engine.finish import Result
 from evotree.engine.problem import Penalties, Problem
 from evotree.files import PathLike, check_writable, write_whole
-from evotree.fitness.base import FitnessQualityComplexity
+from evotree.fitness.base import FITNESS_OF_SCORES
 from evotree.fitness.probabilities import Strength
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.readers import reading
@@ -44,7 +44,7 @@ ARRAYS = ("weights", "thresholds", "subtree_size", "answers")
 """The arrays of a tree that are kept."""
 
 KINDS_OF_FITNESS: Mapping[str, type[base.Fitness]] = {
-    kind.__name__: kind for kind in (FitnessMax, FitnessQualityComplexity)
+    kind.__name__: kind for kind in (FitnessMax, *FITNESS_OF_SCORES.values())
 }
 """Kinds of fitness that can be kept."""
 
@@ -204,7 +204,7 @@ class RunLoader:
         run.hall_of_fame = tools.HallOfFame(data["hall_of_fame_size"])
         # Of equals DEAP puts the last that comes first.
         run.hall_of_fame.update(made["hall_of_fame"][::-1])
-        run.pareto_front.update(made["pareto_front"])
+        run.pareto_front.update(made["pareto_front"][::-1])
         run.best_trees = dict(
             zip(data["best_trees"], made["best_trees_of"], strict=True)
         )

@@ -14,10 +14,12 @@ from evotree.dataset import Dataset
 from evotree.engine.config import Variation, check_operators
 from evotree.engine.evolution import checked
 from evotree.fitness.base import (
-    FitnessQualityComplexity,
+    FITNESS_OF_SCORES,
     PenalizedAccuracy,
     quality_and_complexity,
+    scores_and_complexity,
 )
+from evotree.fitness.linear_leaves import leaf_of
 from evotree.operators.constraints import (
     Constraint,
     repair,
@@ -208,7 +210,7 @@ def make_toolbox(
         shares=shares,
         initial=[mend(tree) for tree in initial],
         found=_found_on_rows(found, dataset, penalties, mend, end),
-        fitness=FitnessQualityComplexity if variation.algorithm == "nsga2" else None,
+        fitness=kind_of_fitness(dataset, variation),
         worth=PenalizedAccuracy(**penalties),
     )
     return toolbox
@@ -231,6 +233,23 @@ def _found_on_rows(
         prune(tree, dataset, **penalties)
         trees.append(mend(tree))
     return trees
+
+
+def kind_of_fitness(
+    dataset: Dataset, variation: Variation
+) -> type[base.Fitness] | None:
+    """Return the kind of fitness that individuals are given; None for that of one value."""
+    if variation.algorithm != "nsga2":
+        return None
+    if dataset.bound_objective is None:
+        return FITNESS_OF_SCORES[1]
+    leaf = make_individual(dataset, *leaf_of(dataset.X.shape[1]).splits)
+    n_scores = len(dataset.bound_objective.scores(leaf))
+    if n_scores not in FITNESS_OF_SCORES:
+        raise ValueError(
+            f"objective returned {n_scores} numbers: allowed are up to {max(FITNESS_OF_SCORES)}."
+        )
+    return FITNESS_OF_SCORES[n_scores]
 
 
 def new_individual(
@@ -352,7 +371,9 @@ def register_survival(
     if variation.algorithm == "nsga2":
         toolbox.register("select", sel_crowded)
         toolbox.register("replace", replace_nsga2)
-        toolbox.register("evaluate", quality_and_complexity)
+        is_plain = kind_of_fitness(dataset, variation) is FITNESS_OF_SCORES[1]
+        evaluate = quality_and_complexity if is_plain else scores_and_complexity
+        toolbox.register("evaluate", evaluate)
         return
     toolbox.register("select", sel_proportional, pressure=variation.selection_pressure)
     toolbox.register("evaluate", PenalizedAccuracy(**penalties))

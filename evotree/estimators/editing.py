@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import CONSTANT, SCORE
 from evotree.engine.config import evolution_of
-from evotree.engine.finish import Finisher, finished_quality
+from evotree.engine.finish import Finisher, scores_on
 from evotree.engine.problem import PARAMETERS, Penalties
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.rows import Beside
@@ -233,7 +233,7 @@ class Editor:
         """Return what a tree is worth on the rows, and the tree with its quality."""
         model, rows = self.model, self._finisher.rows
         if not by_hand:
-            quality = finished_quality(rows, tree)
+            quality = scores_on(rows, tree)[0]
         elif rows.n_classes and rows.objective is not None and not tree.models:
             # It reads what the rows say, not what was set by hand.
             quality = np.nan

@@ -202,6 +202,10 @@ class Objective:
         """Return the quality of a tree."""
         raise NotImplementedError
 
+    def scores(self, tree: Leafed) -> tuple[float, ...]:
+        """Return what NSGA-II maximizes besides the complexity, which it minimizes."""
+        return (self.quality(tree),)
+
     def table(self, tree: Leafed) -> np.ndarray:
         """Return what refinement asks: a loss table, or what each node predicts."""
         raise NotImplementedError
@@ -415,9 +419,34 @@ class FitnessQualityComplexity(base.Fitness):
     weights = (1.0, -1.0)
 
 
+class FitnessTwoScores(base.Fitness):
+    """Two scores, to be maximized, and the complexity, to be minimized."""
+
+    weights = (1.0, 1.0, -1.0)
+
+
+class FitnessThreeScores(base.Fitness):
+    """Three scores, to be maximized, and the complexity, to be minimized."""
+
+    weights = (1.0, 1.0, 1.0, -1.0)
+
+
+FITNESS_OF_SCORES = {
+    1: FitnessQualityComplexity,
+    2: FitnessTwoScores,
+    3: FitnessThreeScores,
+}
+"""Kinds of fitness for NSGA-II, by the number of scores."""
+
+
 def quality_and_complexity(individual: Individual) -> tuple[float, float]:
     """Return quality and complexity as objectives of their own, for `FitnessQualityComplexity`."""
     return individual.quality, float(individual.complexity)
+
+
+def scores_and_complexity(individual: Individual) -> tuple[float, ...]:
+    """Return the scores of a callable objective, and the complexity."""
+    return (*individual.objective.scores(individual), float(individual.complexity))
 
 
 def linear_scaling(fitness: np.ndarray, pressure: float) -> np.ndarray:

@@ -317,19 +317,23 @@ class OwnObjective(_OfAccuracy):
         """Whether the callable takes `Leaves`."""
         return len(self._parameters) > 1
 
-    def quality(self, tree: Leafed) -> float:
-        """Return what the callable returns."""
+    def scores(self, tree: Leafed) -> tuple[float, ...]:
+        """Return what the callable returns, as a tuple."""
         is_leaf = tree.subtree_size == 1
         counts = tree.counts[is_leaf]
         if self.needs_rows:
             returned = self.function(counts, self._leaves(tree, is_leaf))
         else:
             returned = self.function(counts)
-        if not isinstance(returned, Real) or not math.isfinite(returned):
+        scores = returned if isinstance(returned, tuple) else (returned,)
+        if not scores or not all(
+            isinstance(s, Real) and math.isfinite(s) for s in scores
+        ):
             raise ValueError(
-                f"objective={self._name} returned {returned!r}: allowed is a finite number."
+                f"objective={self._name} returned {returned!r}: allowed are a finite number, and "
+                "tuples of these."
             )
-        return float(returned)
+        return tuple(map(float, scores))
 
     def _leaves(self, tree: Any, is_leaf: np.ndarray) -> Leaves:
         """Return what the callable may ask for besides the counts."""
@@ -339,6 +343,10 @@ class OwnObjective(_OfAccuracy):
             leaf[tree.order[tree.start[k] : tree.end[k]]] = place
         y = rows.y if rows.n_classes else rows.raw_targets
         return Leaves(leaf, y, rows.sample_weight, rows.classes, rows.extras)
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the first number that the callable returns."""
+        return self.scores(tree)[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_diabetes, load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, LinearLeaves, PenalizedAccuracy
-from evotree.engine.finish import finished_quality
+from evotree.engine.finish import scores_on
 from evotree.estimators.editing import finisher_of
 from evotree.estimators.rows import Beside
 from evotree.fitted import fitted_of
@@ -245,7 +245,7 @@ def test_edit_and_refit_take_the_column_that_the_objective_asks_for():
     rows = finisher_of(model, X, y, Beside(sensitive=group)).rows
     fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
     before, after = (
-        fitness(FrontTree.of(one.tree_, finished_quality(rows, one.tree_), ""))
+        fitness(FrontTree.of(one.tree_, scores_on(rows, one.tree_)[0], ""))
         for one in (same, again)
     )
     assert after >= before
@@ -267,7 +267,7 @@ def test_refit_is_never_below_its_start(name, noise):
         )
         found = edited.refit(X, *known)
         ends = (
-            FrontTree.of(one, finished_quality(rows, one), "")
+            FrontTree.of(one, scores_on(rows, one)[0], "")
             for one in (edited.tree_, found.tree_)
         )
         before, after = map(fitness, ends)

@@ -45,9 +45,10 @@ TARGETS = make_friedman1(160, 6, noise=0.5, random_state=0)
 SEARCHED = {"size_penalty": "auto", "term_penalty": "auto", "regularization": None}
 
 
-def hits(counts):
-    """Return the accuracy."""
-    return counts.max(axis=1).sum() / counts.sum()
+def hits_and_misses(counts):
+    """Return the accuracy, and the share of rows of the second class that are missed, negative."""
+    missed = counts[counts.argmax(axis=1) == 0, 1].sum()
+    return counts.max(axis=1).sum() / counts.sum(), -missed / counts.sum()
 
 
 def saved_log_loss(y, leaf, sample_weight):
@@ -74,7 +75,10 @@ FRONTS = {
         balanced_accuracy_score,
     ),
     "f1": ({"objective": "f1"}, f1_score),
-    "own": ({"objective": hits, "variation__algorithm": "nsga2"}, accuracy_score),
+    "scores": (
+        {"objective": hits_and_misses, "variation__algorithm": "nsga2"},
+        accuracy_score,
+    ),
     "shares": ({"objective": "log_loss", "probability": "leaf"}, saved_log_loss),
     "lines": ({"size_penalty": "auto", "precision": 1}, r2_score),
     "means": ({"leaves": "constant", "precision": 1, "size_penalty": 0.001}, r2_score),
@@ -105,9 +109,13 @@ def test_the_front_says_what_its_trees_are_worth(name, is_weighted):
         assert member.quality == pytest.approx(
             expected, abs=1e-7 if name == "shares" else 1e-9
         )
+        if name == "scores":
+            values = hits_and_misses(member.counted().counts[member.is_leaf])
+            assert member.scores == pytest.approx((*values, member.complexity))
     # What was chosen stays, whatever its quality on the training rows is.
     pairs = [(one.complexity, one.quality) for one in front if one is not model.tree_]
-    assert all((np.diff(pairs, axis=0) > 0).ravel())
+    if name != "scores":  # there a member may be good by another score
+        assert all((np.diff(pairs, axis=0) > 0).ravel())
     assert front[front.chosen] is model.tree_ is model.select_tree("chosen").tree_
 
 

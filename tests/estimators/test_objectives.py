@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from evotree import (
@@ -17,6 +18,7 @@ from evotree import (
     ObliqueTreeRegressor,
     Regularization,
     TAORegressor,
+    Variation,
     evolve,
     make_toolbox,
 )
@@ -128,6 +130,27 @@ def test_a_callable_sees_a_column_that_is_no_feature(rare):
     assert gaps[0] < gaps[1]
     with pytest.raises(ValueError, match=r"extras\['sensitive'\] has shape"):
         fair.fit(X, y, sensitive=[1, 2])
+
+
+def test_several_numbers_are_for_nsga2(rare):
+    X, y = rare
+    sensitive = (X[:, 0] > 0.0).astype(int)
+
+    def two(counts, leaves):
+        return float(accuracy(counts)), accuracy_and_parity(counts, leaves) - accuracy(
+            counts
+        )
+
+    nsga2 = quick(objective=two, variation=Variation(algorithm="nsga2"))
+    front = nsga2.fit(X, y, sensitive=sensitive).pareto_front_
+    table = front.to_frame()
+    assert {"objective_0", "objective_1", "objective_2"} <= set(table)
+    values = table[["objective_0", "objective_1"]].to_numpy()
+    values = np.column_stack([values, -table["objective_2"]])
+    for one in values:
+        assert not ((values >= one).all(axis=1) & (values > one).any(axis=1)).any()
+    with pytest.raises(ValueError, match="returned 4 numbers"):
+        clone(nsga2).set_params(objective=lambda counts: (0.0,) * 4).fit(X, y)
 
 
 def test_a_run_of_the_toolbox_becomes_an_estimator():
