@@ -8,7 +8,8 @@ import pytest
 from deap import base, tools
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.metrics import r2_score
 
 from evotree import Dataset, evolve, make_toolbox
 from evotree.engine.evolution import ParetoFront
@@ -22,7 +23,7 @@ from evotree.front import (
 )
 from evotree.operators.pruning import prune_marked
 from evotree.rng import make_streams
-from evotree.tree import ObliqueTree
+from evotree.tree import FitnessMax, ObliqueTree
 from tests.random_trees import random_tree
 from tests.reference import pruning as naive
 from tests.strategies import (
@@ -114,10 +115,7 @@ class Point:
     """As much of an individual as a front looks at."""
 
     def __init__(self, quality, complexity):
-        self.quality, self.complexity = quality, complexity
-
-    def clone(self):
-        return copy.copy(self)
+        self.quality, self.complexity, self.fitness = quality, complexity, FitnessMax()
 
 
 def test_a_front_of_a_long_row_of_trees_is_bounded():
@@ -252,6 +250,22 @@ def test_trees_are_judged_by_what_they_predict_for_each_row():
     front = [FrontTree.of(tree, 0.0, "") for tree in trees]
     chosen = select(front, "accurate", held_out=held_out)
     assert np.mean(chosen.predict_label(X) == y) == max(accuracy)
+
+
+def test_regression_is_judged_by_its_r2():
+    dataset = Dataset.from_arrays(*load_diabetes(return_X_y=True), task="regression")
+    is_held_out = np.arange(dataset.X.shape[0]) % 3 == 0
+    held_out = dataset.take(is_held_out)
+    front = front_of_run(dataset.take(~is_held_out))
+    quality, standard_error = held_out_quality(front, held_out)
+    for member, r2, error in zip(front, quality, standard_error, strict=True):
+        prediction = member.predict_value(held_out.X)[:, 0]
+        loss = (held_out.y - prediction) ** 2
+        assert r2 == pytest.approx(r2_score(held_out.y, prediction))
+        expected = loss.std() / np.sqrt(len(loss)) / held_out.y.var()
+        assert error == pytest.approx(expected)
+    equal = held_out.take(np.arange(1))
+    assert set(held_out_quality(front, equal)[0]) <= {0.0, 1.0}
 
 
 def test_a_fitted_front_prints_itself_with_an_arrow(front):
