@@ -559,11 +559,12 @@ def _classes_from(labels: Any) -> np.ndarray | None:
     """Return the classes of plain data."""
     if labels is None:
         return None
-    if not isinstance(labels, list) or not labels:
-        raise ValueError("classes is not a list of at least one label")
-    kinds = {type(label) for label in labels}
-    if len(kinds) > 1 or not kinds <= {str, int, bool, float}:
-        raise ValueError("classes are not all strings, all numbers or all truth values")
+    kinds = set(map(type, labels)) if isinstance(labels, list) else set()
+    if len(kinds) != 1 or not kinds <= {str, int, bool, float}:
+        raise ValueError(
+            "classes is no list of labels that are all strings, all whole numbers, all floats or "
+            "all truth values"
+        )
     if len(set(labels)) < len(labels):
         raise ValueError("classes has a label twice")
     if kinds == {float} and not all(map(math.isfinite, labels)):

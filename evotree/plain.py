@@ -1,41 +1,27 @@
 """A tree as plain data that JSON holds without loss, and back.
 
 In: an `ObliqueTree`, its `SoftSides`, or the summary of its training rows. Out: a dictionary of
-numbers and lists. What is read back may come from a file that others have changed, so all of it is
-checked.
+numbers and lists. What is read back may come from a file that others have changed: it has to be
+what would be written again, so that no entry needs a check of its type.
 """
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from evotree.fitted import TrainingRows
-from evotree.leaf_models import (
-    LeafModels,
-    LogModels,
-    OutputModels,
-    ScoreModels,
-    check_arrays,
-)
+from evotree.leaf_models import LeafModels, LogModels, OutputModels, ScoreModels
+from evotree.schema import quoted
 from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4
 """The form that is written and read."""
-_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
-#: Limits of what is taken for a tree; far above anything that evolution makes.
-MAX_NODES = 100_000
-MAX_NUMBERS = 50_000_000
-_LARGEST_ROW_COUNT = 2.0**53
-_MATRICES = (
-    *("weights", "values", "row_counts", "coefficients", "shares", "means"),
-    *("points", "score"),
-)
 _REQUIRED = ("subtree_size", "thresholds", "weights", "values")
-_OPTIONAL = ("spread", "weighted_n_node_samples")
-_WHOLE = ("labels", "row_counts")  # whole numbers, which are optional too
+_OPTIONAL = ("spread", "weighted_n_node_samples", "row_counts")
+_WHOLE = {"subtree_size": np.int32, "row_counts": np.int64, "labels": np.int64}
+"""The arrays of whole numbers."""
 
 
 def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
@@ -44,18 +30,9 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     It holds the ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
     ``weighted_n_node_samples``, ``row_counts``, ``labels``, ``models`` and ``output_names`` only
     where the tree has them; those of several outputs, or classes, are a list. `json.dumps` writes a
-    float so that it reads back as the same one. A tree that is larger than `tree_from_dict` reads
-    is refused.
+    float so that it reads back as the same one.
     """
-    n_nodes = tree.n_nodes
-    width = max(tree.n_features, tree.values.shape[1])
-    if n_nodes > min(MAX_NODES, MAX_NUMBERS // width):
-        raise ValueError(
-            f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are at "
-            f"most {MAX_NODES} nodes, and {MAX_NUMBERS} numbers."
-        )
-    names = (*_REQUIRED, *_OPTIONAL, "row_counts")
-    arrays = {name: getattr(tree, name) for name in names}
+    arrays = {name: getattr(tree, name) for name in (*_REQUIRED, *_OPTIONAL)}
     data = {"version": TREE_VERSION, **_lists(arrays | {"labels": tree.given_labels})}
     if isinstance(tree.models, ScoreModels):
         data["models"] = _lists(
@@ -77,66 +54,35 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     It is equal to the first one to the last bit. The data may come from a file that others have
     changed: all is checked, and a ValueError names the entry that is missing or wrong.
     """
-    _check_object(data, "the tree", ("version",))
-    if data["version"] != TREE_VERSION:
+    return _read(data, "the tree", _tree_from, tree_to_dict)
+
+
+def _tree_from(data: Mapping[str, Any]) -> ObliqueTree:
+    version, names = data.get("version"), data.get("output_names")
+    if version != TREE_VERSION:
         raise ValueError(
-            f"the tree has version {str(data['version'])[:40]}: allowed is {TREE_VERSION}, "
+            f"the tree has version {str(version)[:40]}: allowed is {TREE_VERSION}, "
             "as another evotree may have written."
         )
-    _check_object(data, "the tree", _REQUIRED)
-    sizes = data["subtree_size"]
-    if not isinstance(sizes, list) or not 1 <= len(sizes) <= MAX_NODES:
-        raise ValueError(f"subtree_size is not a list of 1 to {MAX_NODES} numbers.")
-    if not all(type(size) is int and 1 <= size <= len(sizes) for size in sizes):
-        raise ValueError(
-            f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}."
-        )
-    optional = [name for name in (*_OPTIONAL, *_WHOLE) if data.get(name) is not None]
-    arrays = {
-        name: _array(data[name], name)
-        for name in ("weights", "thresholds", "values", *optional)
-    }
-    for name in set(_WHOLE).intersection(optional):
-        if not (arrays[name] == np.floor(arrays[name])).all():
-            raise ValueError(f"{name} has an entry that is not a whole number.")
-        arrays[name] = arrays[name].clip(-1, _LARGEST_ROW_COUNT).astype(np.int64)
-    names = data.get("output_names")
-    if names is not None and not (
-        isinstance(names, list) and all(isinstance(name, str) for name in names)
-    ):
-        raise ValueError("output_names is not a list of strings.")
-    models: Any = data.get("models")
-    if isinstance(models, list):
-        each = tuple(_parts(LeafModels, one, "models") for one in models)
-        models = OutputModels(each)
-    elif isinstance(models, Mapping) and "points" in models:
-        _check_object(models, "models", ("points", "score"))
-        parts = {name: _array(models[name], name) for name in ("points", "score")}
-        models = _score_models(parts["points"], parts["score"], arrays["weights"])
-    elif models is not None:
-        link = models.get("link") if isinstance(models, Mapping) else None
-        if link not in (None, "log"):
-            raise ValueError(f"the link of models is {_kind(link)}, not 'log'.")
-        models = _parts(LogModels if link else LeafModels, models, "models")
+    optional = (*_OPTIONAL, "labels")
+    arrays = [name for name in optional if data.get(name) is not None]
     return ObliqueTree(
-        subtree_size=np.array(sizes, dtype=np.int32),
-        models=models,
-        output_names=None if names is None else tuple(names),
-        **arrays,
+        models=_models_from(data.get("models")),
+        output_names=None if names is None else tuple(map(str, names)),
+        **{name: _array(data, name) for name in (*_REQUIRED, *arrays)},
     ).validate()
 
 
-def _score_models(
-    points: np.ndarray, score: np.ndarray, weights: np.ndarray
-) -> ScoreModels:
-    """Return the models of points and a score, whose shapes have to be those of a tree."""
-    n_nodes, n_features = weights.shape
-    n_classes = points.shape[1] if points.ndim == 2 else 0
-    check_arrays(
-        {"points": points, "score": score},
-        [(n_nodes, n_classes), (n_classes, n_features)],
-    )
-    return ScoreModels.of(points, score)
+def _models_from(data: Any) -> Any:
+    """Return the models of leaves."""
+    if data is None:
+        return None
+    if isinstance(data, list):
+        return OutputModels(tuple(map(_models_from, data)))
+    if "points" in data:
+        return ScoreModels.of(_array(data, "points"), _array(data, "score"))
+    kind = LogModels if "link" in data else LeafModels
+    return kind(**{name: _array(data, name) for name in kind._fields})
 
 
 def parts_to_dict(parts: SoftSides | TrainingRows) -> dict[str, Any]:
@@ -146,8 +92,13 @@ def parts_to_dict(parts: SoftSides | TrainingRows) -> dict[str, Any]:
 
 def parts_from_dict(kind: Any, data: Any, tree: ObliqueTree) -> Any:
     """Return what is known of a tree, that `parts_to_dict` made plain data of, checked."""
+
+    def make(data: Any) -> Any:
+        arrays = {name: _array(data, name) for name in signature(kind).parameters}
+        return kind(**arrays).validate(tree)
+
     what = "probabilities" if kind is SoftSides else "training_rows"
-    return _parts(kind, data, what).validate(tree)
+    return _read(data, what, make, parts_to_dict)
 
 
 def _lists(arrays: Mapping[str, np.ndarray | None]) -> dict[str, Any]:
@@ -155,46 +106,34 @@ def _lists(arrays: Mapping[str, np.ndarray | None]) -> dict[str, Any]:
     return {name: array.tolist() for name, array in arrays.items() if array is not None}
 
 
-def _check_object(data: Any, what: str, names: Sequence[str]) -> None:
-    """Refuse what is no object with entries of these names."""
-    if not isinstance(data, Mapping):
-        raise ValueError(f"{what} is {_kind(data)}, not an object with names.")
-    if missing := [name for name in names if name not in data]:
-        raise ValueError(f"{what} has no {', '.join(missing)}.")
-
-
-def _parts(kind: Any, data: Any, what: str) -> Any:
-    """Return an object that is made of the arrays of plain data, whose shapes are not checked."""
-    names = tuple(signature(kind).parameters)
-    _check_object(data, what, names)
-    return kind(**{name: _array(data[name], name) for name in names})
-
-
-def _kind(value: Any) -> str:
-    """Name the type of a value as a reader of JSON would."""
-    return "missing" if value is None else _KINDS.get(type(value), "a number")
-
-
-def _array(numbers: Any, name: str) -> np.ndarray:
-    """Return numbers as an array; by its name in equally long lists, with at least one column."""
-    is_matrix = name in _MATRICES
-    rows = numbers if is_matrix else [numbers]
-    if not (isinstance(rows, list) and all(isinstance(row, list) for row in rows)):
-        wanted = "a list of lists of numbers" if is_matrix else "a list of numbers"
-        raise ValueError(f"{name} is {_kind(numbers)}, not {wanted}.")
-    lengths = sorted({len(row) for row in rows})
-    if len(lengths) != 1 or lengths == [0]:
-        raise ValueError(
-            f"{name} has rows of lengths {lengths[:5]}: all must be alike."
-        )
-    if len(rows) * lengths[0] > MAX_NUMBERS:
-        raise ValueError(f"{name} has more than {MAX_NUMBERS} numbers.")
-    for value in itertools.chain.from_iterable(rows):
-        if type(value) is not float and type(value) is not int:
-            raise ValueError(
-                f"{name} has an entry that is {_kind(value)}, not a number."
-            )
+def _read(
+    data: Any,
+    what: str,
+    make: Callable[[Any], Any],
+    write: Callable[[Any], dict[str, Any]],
+) -> Any:
+    """Return what is made of plain data, if these are what would be written of it."""
     try:
-        return np.array(numbers, dtype=np.float64)
-    except OverflowError:
-        raise ValueError(f"{name} has a number that is too large.") from None
+        made = make(data)
+    except (AttributeError, IndexError, TypeError) as error:
+        raise ValueError(f"{what} holds what it should not: {error}") from error
+    written = write(made)
+    for name in {**written, **data}:
+        if data.get(name) != written.get(name):
+            raise ValueError(
+                f"{what} has {quoted(data.get(name))} as {name}: allowed is what evotree writes "
+                "there."
+            )
+    return made
+
+
+def _array(data: Mapping[str, Any], name: str) -> np.ndarray:
+    """Return the numbers of an entry as an array."""
+    if name not in data:
+        raise ValueError(f"there is no {name}.")
+    try:
+        return np.array(data[name], dtype=_WHOLE.get(name, np.float64))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} does not hold numbers alone, in lists of one length."
+        ) from error

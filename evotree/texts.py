@@ -1,4 +1,4 @@
-"""A tree written for readers: as rules, as tables, as a drawing for Graphviz; rules read back."""
+"""A tree written for readers, as rules and as tables; rules read back."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _check_depths(fitted: Fitted) -> None:
     if n_conditions > MAX_CONDITIONS:
         raise ValueError(
             f"the nodes of the tree stand below {n_conditions} splits in all: texts have up to "
-            f"{MAX_CONDITIONS}; export_graphviz and the exports to code write any tree."
+            f"{MAX_CONDITIONS}; the exports to code write any tree."
         )
 
 
@@ -552,86 +552,6 @@ def _slopes(fitted: Fitted) -> Iterator[dict[str, Any]]:
                         "per_unit": per_unit,
                         "per_log": sum(w for bend, w in bends if bend.kind == LOG),
                     }
-
-
-# ---- Graphviz ------------------------------------------------------------------------------------
-
-# The package `graphviz` is not needed: ``dot -Tsvg`` draws the text, and so do many editors.
-
-
-def export_graphviz(
-    tree: Any,
-    feature_names: Sequence[str] | None = None,
-    class_names: Sequence[Any] | np.ndarray | None = None,
-    decimals: int | None = None,
-    max_terms: int | None = 6,
-    output_names: Sequence[str] | None = None,
-) -> str:
-    r"""Return a tree as a ``digraph`` in DOT, the language of Graphviz.
-
-    The edge ``yes`` leads to where a row goes for which the split holds. Splits are written as by
-    `export_text`, and so is the linear model of a leaf, a term a line. Each node has the number
-    that ``apply`` gives and its training rows; leaves name their class shares and have the colours
-    of their classes.
-
-    Parameters
-    ----------
-    tree, feature_names, class_names, decimals
-        As for `export_text`; signs of names that cannot be printed become blanks.
-    max_terms : int, at least 1, or None, default=6
-        As for `export_text`.
-    output_names : sequence of str, optional
-        As for `export_text`.
-
-    Examples
-    --------
-    >>> from evotree import ObliqueTreeClassifier
-    >>> model = ObliqueTreeClassifier("axis").fit([[0.0, 0.0], [2.0, 0.0]], ["no", "yes"])
-    >>> for line in export_graphviz(model, ["length", "width"]).splitlines()[5:8]:
-    ...     print(line.strip())
-    0 [label="[0] 2 rows\nlength\n<= 1", fillcolor="#f5f5f5"]
-    0 -> 1 [label=" yes "]
-    0 -> 2 [label=" no "]
-    """
-    fitted = fitted_of(tree, feature_names, class_names, output_names)
-    words = Wording(fitted, decimals, max_terms, _label_text, " ")
-    missing = "\\n".join(map(_label_text, missing_lines(fitted)))
-    below = (
-        f', labelloc=b, fontname="Helvetica", fontsize=10, label="{missing}"'
-        if missing
-        else ""
-    )
-    lines = [
-        "digraph tree {",
-        f"    graph [ordering=out{below}]",
-        '    node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=11, '
-        'color="#333333", margin="0.2,0.08"]',
-        '    edge [fontname="Helvetica", fontsize=10, color="#333333"]',
-        "",
-    ]
-    for k in range(len(fitted.tree)):
-        color, edges = "#ffffff", []
-        if fitted.is_split(k):
-            said = words.split_lines(fitted.split(k))
-            color = "#f5f5f5"
-            edges = [
-                f'    {k} -> {fitted.tree.left(k)} [label=" yes "]',
-                f'    {k} -> {fitted.tree.right(k)} [label=" no "]',
-            ]
-        else:
-            said = words.leaf_lines(k)
-            if fitted.classes is not None:  # pale
-                hue = (0.6 + fitted.winners[k] / len(fitted.classes)) % 1.0
-                color = f"{hue:.3f} 0.200 1.000"
-        label = "\\n".join([fitted.note(k), *said])
-        lines += [f'    {k} [label="{label}", fillcolor="{color}"]', *edges]
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _label_text(name: Any) -> str:
-    r"""Return a name as a label shows it."""
-    text = "".join(sign if sign.isprintable() else " " for sign in str(name))
-    return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
 # ---- rules read back -----------------------------------------------------------------------------

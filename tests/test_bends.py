@@ -17,8 +17,6 @@ from evotree import (
     EvoTreeClassifier,
     EvoTreeRegressor,
     SearchConfig,
-    load_model,
-    save_model,
     search,
 )
 from evotree.dataset import GROUPS
@@ -31,7 +29,6 @@ from evotree.engine.bends import (
 )
 from evotree.engine.problem import prepare
 from evotree.fitness.linear_leaves import sweep
-from evotree.model_file import Model
 from evotree.schema import (
     ABOVE,
     BELOW,
@@ -109,16 +106,6 @@ def test_features_follow_from_the_number_of_their_column(columns, seed):
     assert len(set(names)) == len(names) == found.shape[1]
     for j, (base, _) in columns.bends.items():
         assert of[j] == of[base] and names[base] == columns[of[j]].name
-
-
-def test_names_say_what_features_are():
-    bends = (Bend(LOG, 1.0), Bend(ABOVE, 52.0), Bend(BELOW, 0.5))
-    assert Schema((NumericColumn("age", 40.0, bends=bends),)).features == (
-        "age",
-        "log(age)",
-        "age above 52",
-        "age below 0.5",
-    )
 
 
 @pytest.mark.parametrize(
@@ -338,16 +325,6 @@ CASES = [
     for seed in range(6)
     for is_classes, with_lines in ((True, False), (False, False), (False, True))
 ]
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_files_keep_bends(case, tmp_path):
-    table = pd.DataFrame(case.rows, columns=[column.name for column in case.columns])
-    model = Model("y", case.members)
-    save_model(tmp_path / "model.json", model)
-    again = load_model(tmp_path / "model.json")
-    assert again.schema.columns == case.columns
-    assert (again.predict(table) == model.predict(table)).all()
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -2,7 +2,6 @@
 
 import json
 import warnings
-import zipfile
 
 import numpy as np
 import pytest
@@ -12,11 +11,12 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 
 from evotree import Dataset, Variation, evolve, make_toolbox
 from evotree.engine.state import (
+    ARRAYS,
     CheckpointWriter,
-    _sha256,
     load_checkpoint,
-    read_settings,
+    read_sealed,
     save_checkpoint,
+    write_sealed,
 )
 from tests.runs import assert_same_run
 
@@ -49,7 +49,7 @@ def test_what_is_read_is_what_was_written(tmp_path, task, algorithm):
     path, again = tmp_path / "run.npz", tmp_path / "again.npz"
     run.population[-1].measured(0.125)  # as other rows may have said
     save_checkpoint(path, run, dataset, {"seed": 1, "share": np.float64(0.5)})
-    assert read_settings(path) == {"seed": 1, "share": 0.5}
+    assert json.loads(read_sealed(path)[0])["settings"] == {"seed": 1, "share": 0.5}
     (read,) = load_checkpoint(path, dataset)
     assert_same_run(run, read)
     clones = [len({id(one.weights) for one in r.population}) for r in (run, read)]
@@ -111,112 +111,82 @@ def test_other_rows_are_refused(written):
         Dataset.from_arrays(X, y),
         Dataset.from_arrays(*load_wine(return_X_y=True)),
     ):
-        with pytest.raises(ValueError, match="run.npz is a checkpoint of other rows"):
+        with pytest.raises(ValueError, match="run.npz .*is a checkpoint of other rows"):
             load_checkpoint(written, other)
 
 
-def rewrite(path, out, change, *, seals=False):
-    """Write a file whose JSON and arrays are changed, with a digest that says so or does not."""
-    with np.load(path) as file:
-        content = dict(file)
-    state = json.loads(content["state"].tobytes())
-    change(state, content)
-    content["state"] = np.frombuffer(json.dumps(state).encode(), dtype=np.uint8)
-    if seals:
-        del content["digest"]
-        content["digest"] = _sha256(content)
-    np.savez(out, **content)
+def changed(path, out, change):
+    """Write a file whose text and arrays are changed, with the digest of what it holds."""
+    text, arrays = read_sealed(path)
+    state = json.loads(text)
+    change(state, arrays)
+    write_sealed(out, json.dumps(state), arrays)
 
 
-def with_array(path, out, content):
-    """Write a file whose thresholds are other bytes."""
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as new:
-        for name in old.namelist():
-            new.writestr(name, content if name == "thresholds.npy" else old.read(name))
+def place_of(state, name):
+    """Return the place of an array of the first tree."""
+    return state["runs"][0]["population"][0]["nodes"][ARRAYS.index(name)]
 
 
-CHANGES = {
-    "a later version": lambda s, _: s.update(version=99),
-    "a missing array": lambda _, c: c.pop("weights"),
-    "objects": lambda _, c: c.update(thresholds=np.array([{}], dtype=object)),
-    "another generation": lambda s, _: s["runs"][0].update(generation=7),
-    "a generation too large": lambda s, _: s["runs"][0].update(generation=10**400),
-}
+def with_array(name, change):
+    """Return what changes an array of the first tree."""
+
+    def apply(state, arrays):
+        place = place_of(state, name)
+        arrays[place] = change(arrays[place])
+
+    return apply
+
+
 # Kernels check no trees: these are refused whatever the digest says.
 UNSOUND = {
-    "other features": lambda _, c: c.update(weights=c["weights"][:, :3].copy()),
-    "a broken tree": lambda _, c: c.update(subtree_size=c["subtree_size"] + 1),
+    "a missing array": lambda _, arrays: arrays.pop(),
+    "other features": with_array("weights", lambda array: array[:, :3]),
+    "a broken tree": with_array("subtree_size", lambda array: array + 1),
     "a far place": lambda s, _: s["runs"][0]["population"][0].update(
-        nodes=[9999, 0, 0]
+        nodes=[9999, 0, 0, 0]
     ),
-    "bounds": lambda _, c: c.update(weights_start=c["weights_start"][::-1].copy()),
     "a long word": lambda s, _: s["runs"][0]["population"][0].update(kind="x" * 10**5),
 }
 
 
-HEADERS = {
-    "a bad escape": rb"{'descr': '\d', 'fortran_order': False, 'shape': (7,), }",
-    "a comment": b"{'descr': '<f8', 'fortran_order': False, 'shape': (7,), }#",
-    "by columns": b"{'descr': '<f8', 'fortran_order': True, 'shape': (7,), }",
-    "long integers": b"{'descr': '<f8', 'fortran_order': False, 'shape': (7L,), }",
-    "many rows": b"{'descr': '<f8', 'fortran_order': False, 'shape': (999999999999999, 9), }",
-    "objects": b"{'descr': '|O', 'fortran_order': False, 'shape': (7,), }",
-}
-
-
 def refusal(out, dataset, match):
-    """Return the words of the error that a file is refused with."""
+    """Check that a file is refused, by words that are few."""
     with warnings.catch_warnings(), pytest.raises(ValueError, match=match) as caught:
         warnings.simplefilter("error")
         load_checkpoint(out, dataset)
-    return str(caught.value)
+    assert len(str(caught.value)) < len(str(out)) + 400
 
 
-@pytest.mark.parametrize("name", [*CHANGES, *UNSOUND])
-def test_what_is_wrong_inside_is_refused(iris, written, tmp_path, name):
-    change, out = (CHANGES | UNSOUND)[name], tmp_path / "changed.npz"
-    rewrite(written, out, change, seals=name in UNSOUND)
-    assert len(refusal(out, iris, "changed.npz")) < len(str(out)) + 400
-
-
-@pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS.keys())
-def test_what_is_wrong_in_a_header_is_refused(iris, written, tmp_path, header):
-    content = (
-        b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(56)
-    )
-    with_array(written, out := tmp_path / "header.npz", content)
-    refusal(out, iris, "header.npz is not a checkpoint")
+@pytest.mark.parametrize("change", UNSOUND.values(), ids=UNSOUND.keys())
+def test_what_is_wrong_inside_is_refused(iris, written, tmp_path, change):
+    changed(written, out := tmp_path / "changed.npz", change)
+    refusal(out, iris, "changed.npz cannot be read")
 
 
 def test_torn_and_foreign_files_are_refused(iris, written, tmp_path):
     whole, out = written.read_bytes(), tmp_path / "torn.npz"
-    for content in (b"", b"PK", whole[: len(whole) // 2], whole[:-1], b"hello\n" * 100):
+    for content, reason in (
+        (b"", "is not a checkpoint"),
+        (b"PK", "is not a checkpoint"),
+        (b"hello\n" * 100, "is not a checkpoint"),
+        (whole.replace(b"checkpoint 12", b"checkpoint 99", 1), "of version 99"),
+        (whole[: len(whole) // 2], "not as it was written"),
+        (whole[:-1], "not as it was written"),
+        (whole + b"0", "not as it was written"),
+    ):
         out.write_bytes(content)
-        refusal(out, iris, "torn.npz is not a checkpoint")
-    with np.load(written) as file:
-        np.savez_compressed(out, **file)
-    refusal(out, iris, "compressed")
+        refusal(out, iris, f"torn.npz .*{reason}")
     with pytest.raises(FileNotFoundError):
         load_checkpoint(tmp_path / "nothing.npz", iris)
-    with_array(written, out, b"")
-    refusal(out, iris, "torn.npz is not a checkpoint")
 
 
 @given(st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_flipped_byte_is_refused_or_does_no_harm(
-    iris, written, tmp_path_factory, data
-):
+def test_a_flipped_byte_is_refused(iris, written, tmp_path_factory, data):
     content = bytearray(written.read_bytes())
-    for _ in range(data.draw(st.integers(1, 3))):
-        content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(
-            st.integers(1, 255)
-        )
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= data.draw(st.integers(1, 255))
     out = tmp_path_factory.mktemp("flip") / "flip.npz"
     out.write_bytes(content)
-    try:
-        (read,) = load_checkpoint(out, iris)
-    except ValueError as error:
-        assert "flip.npz" in str(error)
-    else:
-        evolve(read, toolbox_for(iris), max_generations=read.generation + 1)
+    refusal(out, iris, "flip.npz")

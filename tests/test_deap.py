@@ -65,18 +65,6 @@ def test_a_fitness_of_the_users_own_creator_with_nsga2(iris, toolbox):
         assert not any(other.fitness.dominates(one.fitness) for other in last)
 
 
-def test_migration_in_a_ring_of_deap(toolbox):
-    demes = [toolbox.population(n=6) for _ in range(3)]
-    for deme in demes:
-        for one in deme:
-            one.fitness.values = toolbox.evaluate(one)
-    best = [tools.selBest(deme, 2) for deme in demes]
-    tools.migRing(demes, 2, tools.selBest, replacement=tools.selWorst)
-    for at, deme in enumerate(demes):
-        assert len(deme) == 6
-        assert all(any(one is moved for one in deme) for moved in best[at - 1])
-
-
 @pytest.mark.parametrize("refinement", [None, "tao"])
 def test_a_logbook_prints_a_line_a_generation(iris, refinement):
     toolbox = make_toolbox(iris, refinement=refinement, random_state=0)

@@ -11,7 +11,6 @@ from evotree.fitted import fitted_of
 from evotree.leaf_models import LARGEST_SCORE
 from evotree.texts import (
     coefficient_table,
-    export_graphviz,
     export_rules,
     export_text,
 )
@@ -222,7 +221,7 @@ def test_a_search_goes_on(name):
     assert made.score(X, y) == pytest.approx(worth(kind, X, y, made.tree_))
 
 
-@pytest.mark.parametrize("export", [export_text, export_rules, export_graphviz])
+@pytest.mark.parametrize("export", [export_text, export_rules])
 @every_model
 def test_texts_name_each_leaf_and_class_and_no_bounds_of_scores(name, export):
     kind = kind_of(name)

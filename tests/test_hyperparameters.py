@@ -19,7 +19,7 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-from evotree import Checkpoint, Cost, EvoTreeClassifier
+from evotree import Cost, EvoTreeClassifier
 from evotree.configuration import SCORE
 from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.engine import choice as choosing
@@ -52,7 +52,7 @@ from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher, with_less_fit
 from evotree.engine.populations import FirstTrees, best_prunings
 from evotree.engine.problem import Deadlines, Penalties, prepare
-from evotree.engine.state import read_choice, read_settings, settings_of
+from evotree.engine.state import read_choice, settings_of, write_sealed
 from evotree.fitness.probabilities import (
     COSTS,
     HALVINGS,
@@ -69,8 +69,7 @@ from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.losses import loss_moments, mean_and_error, row_losses
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
-from evotree.tree import FitnessMax
-from tests.quick_models import FREE, assert_same_fit, evolved
+from tests.quick_models import FREE, evolved
 from tests.strategies import any_populations, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
@@ -797,36 +796,14 @@ strengths = st.builds(Strength, st.sampled_from(COSTS), st.integers(0, HALVINGS)
     ),
     st.none() | strengths,
 )
-def test_a_checkpoint_keeps_the_choice(seed, penalties, winner, logistic):
+def test_a_checkpoint_keeps_the_choice(
+    tmp_path_factory, seed, penalties, winner, logistic
+):
+    path = tmp_path_factory.mktemp("choice") / "run.npz"
     choice = Choice(seed, Penalties(*penalties), winner, logistic)
-    settings = json.loads(json.dumps(settings_of({"C": "1"}, choice, 2)))
-    assert read_choice(settings, {"C": "1"}, "run.npz") == (choice, 2)
-    with pytest.raises(ValueError, match="run.npz was not written by a search"):
-        read_choice({"seed": seed}, {"C": "1"}, "run.npz")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "load", [load_breast_cancer, load_iris], ids=["logistic", "trees"]
-)
-def test_a_fit_that_goes_on_has_the_same_winner(load, tmp_path, monkeypatch):
-    """It is not chosen again, and another seed changes nothing."""
-    X, y = load(return_X_y=True)
-    X, y = X[::3], y[::3]
-    path = tmp_path / "fit.npz"
-    options = {"patience": None}
-    whole = quick(**options, max_generations=3).fit(X, y)
-    part = quick(**options, max_generations=2, checkpoint=path).fit(X, y)
-    pd.testing.assert_frame_equal(frame_of(part), frame_of(whole))
-    kind = read_settings(path)["winner"][0]
-    (chosen,) = frame_of(whole)["kind"][frame_of(whole)["chosen"]]
-    assert kind == chosen
-    monkeypatch.setattr(choosing, "cross_validate", None)
-    resumed = {"checkpoint": Checkpoint(path, resume=True), "random_state": 99}
-    rest = quick(**options, max_generations=3, **resumed).fit(X, y)
-    assert rest.choice_ is None
-    assert_same_fit(whole, rest)
-    np.testing.assert_array_equal(rest.predict_proba(X), whole.predict_proba(X))
+    told = {"settings": settings_of({"C": "1"}, choice, 2)}
+    write_sealed(path, json.dumps(told), [])
+    assert read_choice(path, {"C": "1"}) == (choice, 2)
 
 
 # ---- the front, and the time ---------------------------------------------------------------------
@@ -835,7 +812,7 @@ def test_a_fit_that_goes_on_has_the_same_winner(load, tmp_path, monkeypatch):
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 40)), min_size=2), seeds)
 def test_trees_for_the_front_alone_take_no_place_of_the_fittest(members, seed):
     trees = [
-        SimpleNamespace(complexity=size, quality=quality / 40.0, fitness=FitnessMax())
+        SimpleNamespace(complexity=size, quality=quality / 40.0)
         for size, quality in members
     ]
     n = 1 + seed % (len(trees) - 1)

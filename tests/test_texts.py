@@ -24,7 +24,6 @@ from evotree.model_file import Model, load_model, save_model
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.texts import (
     coefficient_table,
-    export_graphviz,
     export_rules,
     export_text,
     splits_of_text,
@@ -65,30 +64,6 @@ def from_text(tree, **options):
     return {int(k): said.replace(" * ", " ") for k, said in nodes}
 
 
-def from_graphviz(tree):
-    labels = re.findall(
-        r'    (\d+) \[label="(.*?)", fill', export_graphviz(tree, max_terms=None)
-    )
-    nodes = {}
-    for k, label in labels:
-        number, *said = label.split("\\n")
-        assert number.split()[0] == f"[{k}]"
-        nodes[int(k)] = " ".join(said)
-    return nodes
-
-
-def without_shares(said):
-    """Return what is said of a split without the shares of its terms."""
-    return re.sub(r" \(x\d+ <?\d+ %[^()]*\)$", "", said)
-
-
-def bare(said):
-    """Return what all views say of a leaf of numbers, without the words and signs of some."""
-    for word in ("predict ", "value: ", ",", ";"):
-        said = said.replace(word, "")
-    return re.sub(r" \([\d.]+ rows?\)$", "", said)
-
-
 def opposite(said):
     return said.replace("<=", ">") if "<=" in said else said.replace(">=", "<")
 
@@ -98,10 +73,6 @@ def test_every_view_says_the_same_of_the_same_node(tree):
     said = from_text(tree)
     assert sorted(said) == list(range(tree.n_nodes))
     splits = {k: said[k] for k in np.flatnonzero(~tree.is_leaf)}
-    nodes = from_graphviz(tree)
-    assert sorted(nodes) == sorted(said) and {k: nodes[k] for k in splits} == splits
-    for k in np.flatnonzero(tree.is_leaf) if tree.values.shape[1] == 1 else ():
-        assert bare(nodes[k]) == bare(said[k])
     # A rule has the inequalities above its leaf, but for those that a tighter one makes needless.
     blocks = re.sub(r"\n     ", " ", export_rules(tree)).rstrip("\n").split("\n\n")
     assert len(blocks) == tree.n_leaves
@@ -201,7 +172,7 @@ def assert_few_digits(view):
 def assert_printed_as_it_predicts(model, table):
     """Check that views have few digits, and that rows reach the leaves of rounded splits."""
     assert model.get_n_leaves() > 1
-    views = [export(model) for export in (export_text, export_rules, export_graphviz)]
+    views = [export(model) for export in (export_text, export_rules)]
     for view in views:
         assert_few_digits(view)
     assert re.search(r"missing: .* = \d\d\.\d+", views[0])
@@ -239,8 +210,8 @@ def test_columns_named_by_numbers_are_told_from_numbers(names):
     first, second, third = (f"({name})" for name in names)
     split = f"{first} + 3600 {second} - 0.32 {third} <= 0.3"
     line = f"2.5 + 1.5 {second}"
-    for export in (export_text, export_rules, export_graphviz):
-        view = re.sub(r"(?:[\s|*]|\\n)+", " ", export(tree, names))
+    for export in (export_text, export_rules):
+        view = re.sub(r"[\s|*]+", " ", export(tree, names))
         assert split in view and line in view
     text = export_text(tree, names)
     assert re.sub(r"[\s|#]+", " ", text).count(f"{first} 56 %, {second} 44 %,") == 1
@@ -262,13 +233,7 @@ def test_terms_are_ordered_by_influence_and_zeros_left_out():
         "|   |--- [2] class: yes (yes: >0.99, no: <0.01)\n"
     )
     tree.weighted_n_node_samples = np.array([12.5, 1.0, 11.5])
-    drawing = export_graphviz(tree, names, ["no", "y&s"], max_terms=1)
-    for label in (
-        "[0] weight 12.5\\nc\\n(+1 more)\\n>= -0.5",
-        "[1] 1 row\\nclass: no\\nno: 1.00",
-        "[2] weight 11.5\\nclass: y&amp;s\\ny&amp;s: >0.99\\nno: <0.01",
-    ):
-        assert f'label="{label}"' in drawing
+    assert "yes (weight 11.5; yes: >0.99" in export_text(tree, names, classes)
     tree.spread = np.array([100.0, 9.0, 1.0])
     assert export_text(tree, names).startswith("|--- [0] a - 4 * c <= 2")
     assert export_text(tree, names, max_terms=1).startswith("|--- [0] a (+1 more) <= 2")
@@ -355,23 +320,7 @@ def test_names_cannot_move_the_cursor(tree, export):
     assert r"size\x1b[2J\nmore\u202e" in text
 
 
-signs = st.text(max_size=6) | st.text('\\"n&\n<', max_size=6)
-
-
-@given(st.lists(signs, min_size=4, max_size=4))
-def test_awkward_names_stay_inside_of_quotation_marks(names):
-    drawing = export_graphviz(stump([1.0, 2.0]), names[:2], names[2:])
-    plain = re.sub(r'"(?:[^"\\\n]|\\.)*"', "T", drawing)
-    node = r"    \d \[label=T, fillcolor=T\]|    \d -> \d \[label=T\]"
-    _, _, _, _, _, *nodes, end, last = plain.split("\n")
-    assert (end, last) == ("}", "") and len(nodes) == 5
-    assert all(re.fullmatch(node, line) for line in nodes)
-    leaf = re.search(r'    1 \[label="\[1\]\\nclass: (.*)\\n\1: 1.00", ', drawing)
-    shown = re.sub(r"\\(.)", r"\1", leaf.group(1)).replace("&amp;", "&")
-    assert shown == "".join(c if c.isprintable() else " " for c in names[2])
-
-
-@pytest.mark.parametrize("export", [export_text, export_rules, export_graphviz])
+@pytest.mark.parametrize("export", [export_text, export_rules])
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -393,16 +342,15 @@ def test_bad_arguments_are_named(export, arguments, named):
         export(**{"tree": stump([1.0, 2.0]), **arguments})
 
 
-@pytest.mark.parametrize("view", [export_text, export_graphviz])
-def test_views_say_what_is_wrong_with_an_estimator(view):
+def test_views_say_what_is_wrong_with_an_estimator():
     X, y = load_iris(return_X_y=True)
     model = ObliqueTreeClassifier("axis", max_depth=1)
     with pytest.raises(
         NotFittedError, match="this ObliqueTreeClassifier is not fitted"
     ):
-        view(model)
+        export_text(model)
     with pytest.raises(ValueError, match=r"pass its last step, such as pipeline\[-1\]"):
-        view(make_pipeline(StandardScaler(), model).fit(X, y))
+        export_text(make_pipeline(StandardScaler(), model).fit(X, y))
 
 
 @pytest.mark.parametrize("export", [export_text, export_rules])
@@ -410,7 +358,6 @@ def test_texts_that_grow_with_the_square_of_the_tree_are_refused(export):
     tree = chain(49_999)
     with pytest.raises(ValueError, match="the exports to code write any tree"):
         export(tree)
-    assert str(49_998) in export_graphviz(tree)
     assert f"[{998}] class: " in export(chain(999))
 
 
@@ -441,7 +388,7 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(weighted):
         weight[::7] = 0.0  # which are no training rows
     model.fit(X, y, weight if weighted == "sample_weight" else None)
     views = export_text(model), export_rules(model), Model.of(model, "state").rules()
-    leaves, drawing, n_weighted = model.apply(X), export_graphviz(model), 0
+    leaves, n_weighted = model.apply(X), 0
     for leaf in np.unique(leaves[weight > 0.0]):
         there = (leaves == leaf) & (weight > 0.0)
         label = model.classes_[model.tree_.labels[leaf]]
@@ -456,10 +403,6 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(weighted):
         n_weighted += len(also)
         line = "; ".join([rows, ", ".join(said), *also])
         assert all(f"[{leaf}] class: {label} ({line})\n" in view for view in views)
-        assert (
-            f'"[{leaf}] {rows}\\nclass: {label}\\n' + "\\n".join([*said, *also])
-            in drawing
-        )
     assert (n_weighted > 0) == (weighted != "none")
 
 
@@ -477,11 +420,8 @@ def test_views_of_numbers_say_by_what_rows_count(unit, leaves, tmp_path):
         model = model.fit(X, y, exposure=weight)
     save_model(tmp_path / "m.json", model)
     text, loaded = export_text(model), load_model(tmp_path / "m.json").rules()
-    for leaf, n_rows in zip(
-        *np.unique(model.apply(X), return_counts=True), strict=True
-    ):
+    for n_rows in np.unique(model.apply(X), return_counts=True)[1]:
         rows = f"{rows_text(float(n_rows))}, {unit}"
-        assert f"[{leaf}] {rows}" in export_graphviz(model)
         assert f"({rows})\n" in text and f"({rows})\n" in loaded
 
 
@@ -492,9 +432,8 @@ def test_views_say_what_stands_for_missing_cells_of_the_columns_used():
     for view in (export_text(model), Model.of(model, "state").rules()):
         assert f"\n{line}\n" in view
     assert export_rules(model).endswith(f"\n\n{line}\n")
-    assert f'label="{line}"' in export_graphviz(model)
     others = model.fit(X[["age", "T3"]].fillna({"T3": 1.0}), y)
-    assert "missing" not in export_text(others) + export_graphviz(others)
+    assert "missing" not in export_text(others)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -513,17 +452,16 @@ def test_a_split_of_one_category_is_written_in_words(j, yes, no, sign):
     tree = stump(np.where(np.arange(4) == j, sign, 0.0).tolist(), sign / 2)
     model = made_up.fitted(tree, columns, ["a", "b"])
     left, right = (no, yes) if sign > 0.0 else (yes, no)
-    views = export_text(model), export_rules(model), export_graphviz(model)
-    assert f"--- [0] {left}\n" in views[0] and f'"[0]\\n{left}"' in views[2]
+    assert f"--- [0] {left}\n" in export_text(model)
     for k, side in ((1, left), (2, right)):
-        assert f"IF   {side}\nTHEN [{k}] " in views[1]
+        assert f"IF   {side}\nTHEN [{k}] " in export_rules(model)
     # A bound that all rows meet is no answer, nor is a sum with another feature.
     far = replace(model, tree=tree.replaced(thresholds=np.array([2.0, 0.0, 0.0])))
     assert re.search(rf"\[0\] \({yes}\) [<>]= [-2]+\n", export_text(far))
     tree.weights[0, 0] = 0.25
     assert re.search(rf"\[0\] \({yes}\) [-+] 0.25 \* size ", export_text(model))
     # Brackets say that the whole name is a term, in every view.
-    assert f"({yes})" in export_rules(model) and f"({yes})" in export_graphviz(model)
+    assert f"({yes})" in export_rules(model)
 
 
 # ---- numbers and several outputs -----------------------------------------------------------------
@@ -537,7 +475,6 @@ def test_views_name_the_outputs():
     for export, said in (
         (export_text, "[1] predict height = 1.2, width = 3"),
         (export_rules, "THEN [2] predict height = -1, width = 7.5"),
-        (export_graphviz, "height = 1.2\\nwidth = 3"),
     ):
         assert said in export(tree)
     assert "predict a = 1.2, b = 3" in export_text(tree, output_names=["a", "b"])
@@ -552,7 +489,6 @@ def test_views_name_the_outputs():
         from_text(lines.of_output(j))[1].removeprefix("predict ") for j in range(2)
     )
     assert said == f"predict height = {one}; width = {other}"
-    assert bare(from_graphviz(lines)[1]) == bare(said)
 
 
 def test_columns_of_tables_are_told_from_features():

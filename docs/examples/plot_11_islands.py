@@ -21,7 +21,7 @@ from evotree.plotting import plot_learning_curve
 
 X = np.random.default_rng(1).random((600, 2))
 y = 2 * (X.sum(axis=1) > 1) + (X[:, 0] > X[:, 1])
-path = Path(mkdtemp()) / "search.npz"
+path = Path(mkdtemp()) / "search.checkpoint"
 hyperparameters = {
     "size_penalty": 0.002,
     "term_penalty": 0.0005,

@@ -201,7 +201,7 @@ def show(args: argparse.Namespace) -> None:
 
 
 def export_model(args: argparse.Namespace) -> None:
-    """Write a model's tree as rules, drawing or code."""
+    """Write a model's tree as rules or code."""
     if args.to == "onnx" and not args.out:
         raise ValueError("--to onnx writes no text: --out names a file for it")
     if args.proba and args.to not in ("python", "c", "onnx", "sql"):

@@ -342,14 +342,14 @@ COMMANDS = {
     ),
     "export": Command(
         "export_model",
-        "write a model's tree as rules, drawing or code",
+        "write a model's tree as rules or code",
         ("evotree export iris.json --to sql --out iris.sql",),
         (
             _MODEL,
             option(
                 "--to",
                 "python, c and onnx read encoded features, sql the table's columns",
-                choices=("rules", "dot", "python", "c", "onnx", "sql"),
+                choices=("rules", "python", "c", "onnx", "sql"),
                 required=True,
             ),
             option(

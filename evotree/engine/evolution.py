@@ -25,7 +25,6 @@ import numpy as np
 import pandas as pd
 from deap import base, tools
 
-from evotree._jit import compile_seconds
 from evotree.dataset import Dataset
 from evotree.fitness.base import FitnessQualityComplexity
 from evotree.front import (
@@ -79,25 +78,25 @@ def make_statistics() -> tools.MultiStatistics:
 _COLUMNS = ("gen", "nevals", "diversity", "seconds")
 
 
-def make_logbook() -> tools.Logbook:
-    """Return an empty logbook whose printed form has its columns in order."""
+def make_logbook(
+    stats: tools.Statistics | tools.MultiStatistics | None = None,
+) -> tools.Logbook:
+    """Return an empty logbook of some statistics, ours by default, with its columns in order."""
     logbook = tools.Logbook()
-    logbook.header = [*_COLUMNS, *CHAPTERS]
-    for chapter in CHAPTERS:
+    if isinstance(stats, tools.Statistics):
+        logbook.header = [*_COLUMNS, *stats.fields]
+        return logbook
+    logbook.header = [*_COLUMNS, *(stats or CHAPTERS)]
+    for chapter in set(CHAPTERS).intersection(logbook.header):
         logbook.chapters[chapter].header = ["best", "mean", "std"]
     return logbook
-
-
-def origin_of(individual: Any) -> str:
-    """Return where an individual descends from; users' own kinds need not know."""
-    return getattr(individual, "origin", "unknown")
 
 
 def origin_shares(
     population: Sequence[Individual], origins: Iterable[str]
 ) -> dict[str, float]:
     """Return which share of a population descends from each kind of first individual."""
-    counts = Counter(map(origin_of, population))
+    counts = Counter(individual.origin for individual in population)
     return {origin: counts[origin] / len(population) for origin in origins}
 
 
@@ -107,7 +106,7 @@ def refinement_record(
     """Return what the refinements of a generation did."""
     if not operators:
         return {}
-    outcomes = list(filter(None, (getattr(one, "outcome", None) for one in refined)))
+    outcomes = [one.outcome for one in refined if one.outcome is not None]
     record: dict[str, float] = {}
     for name in operators:
         mine = [outcome for outcome in outcomes if outcome.operator == name]
@@ -253,8 +252,8 @@ class Run:
         The best of each complexity that ever lived, at most 100.
     generation : int
         Number of the present generation; the first population is generation 0.
-    seconds, compile_seconds : float
-        How long the run has taken so far, and for how long of this kernels were compiled.
+    seconds : float
+        How long the run has taken so far.
     best_fitness : tuple of float
         Weighted values of the best fitness so far; empty before the first generation.
     last_improvement : int
@@ -280,7 +279,6 @@ class Run:
     pareto_front: ParetoFront = field(default_factory=ParetoFront)
     generation: int = 0
     seconds: float = 0.0
-    compile_seconds: float = 0.0
     best_fitness: tuple[float, ...] = ()
     last_improvement: int = 0
     origins: list[str] = field(default_factory=list)
@@ -332,20 +330,21 @@ def start(
     hall_of_fame: tools.HallOfFame | None = None,
 ) -> Run:
     """Evaluate a first population and record it as generation 0."""
-    run = Run([]) if hall_of_fame is None else Run([], hall_of_fame=hall_of_fame)
-    clock = _RunClock(run)
-    run.population = list(population)
+    begin = time.perf_counter()
+    run = Run(list(population), make_logbook(stats))
+    if hall_of_fame is not None:
+        run.hall_of_fame = hall_of_fame
     if len(run.population) < 2:
         raise ValueError(
             f"population has {len(run.population)} individuals: at least 2 mate."
         )
-    run.origins = sorted(set(map(origin_of, run.population)))
+    run.origins = sorted({individual.origin for individual in run.population})
     n_evaluations = evaluate_invalid(run.population, toolbox)
     n_evaluations += (
         toolbox.score(run.population, (), 0) if hasattr(toolbox, "score") else 0
     )
     best_first(run.population)
-    _record(run, toolbox, stats, n_evaluations, [], clock)
+    _record(run, toolbox, stats, n_evaluations, [], begin)
     return run
 
 
@@ -357,25 +356,12 @@ def advance(
     end: float = math.inf,
 ) -> None:
     """Breed and record one generation."""
-    clock = _RunClock(run)
+    begin = time.perf_counter() - run.seconds
     run.population, n_evaluations, refined = next_generation(
         run.population, toolbox, run.generation + 1, crossover_probability, end
     )
     run.generation += 1
-    _record(run, toolbox, stats, n_evaluations, refined, clock)
-
-
-class _RunClock:
-    """The clocks of a run, which go on from where they stand."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.begin = time.perf_counter() - run.seconds
-        self.begin_compiling = compile_seconds() - run.compile_seconds
-
-    def set(self) -> None:
-        self.run.seconds = time.perf_counter() - self.begin
-        self.run.compile_seconds = compile_seconds() - self.begin_compiling
+    _record(run, toolbox, stats, n_evaluations, refined, begin)
 
 
 def _record(
@@ -384,14 +370,15 @@ def _record(
     stats: tools.Statistics | tools.MultiStatistics,
     n_evaluations: int,
     refined: Sequence[Individual],
-    clock: _RunClock,
+    begin: float,
 ) -> None:
-    """Keep what is best of the present generation, and write it down."""
+    """Keep what is best of the present generation, and write it down.
+
+    `begin` is when the clock of the run was 0, by `time.perf_counter`.
+    """
     if run.best.fitness.wvalues > run.best_fitness:
-        run.best_fitness, run.last_improvement = (
-            run.best.fitness.wvalues,
-            run.generation,
-        )
+        run.best_fitness = run.best.fitness.wvalues
+        run.last_improvement = run.generation
     run.hall_of_fame.update(run.population)
     run.pareto_front.update(run.population)
     record: dict[str, Any] = {
@@ -402,13 +389,7 @@ def _record(
         "nevals": n_evaluations,
         "diversity": diversity(run.population),
     }
-    if not run.logbook:  # the columns of the printed form
-        is_several = isinstance(stats, tools.MultiStatistics)
-        names = list(stats) if is_several else stats.fields
-        run.logbook.header = [*_COLUMNS, *names]
-        for name in set(CHAPTERS) - set(names):
-            del run.logbook.chapters[name]
-    clock.set()
+    run.seconds = time.perf_counter() - begin
     run.logbook.record(seconds=run.seconds, **record)
 
 
@@ -550,14 +531,14 @@ def watch(
 
 def call_all(callbacks: Sequence[Callback], run: Run) -> str:
     """Call all callbacks; return why the run stops if one of them wishes it."""
-    clock = _RunClock(run)
+    begin = time.perf_counter() - run.seconds
     try:
         # Numbers and the like that functions return by the way are no wishes.
         answers = [callback(run) for callback in callbacks]
     except Exception as error:
         run.stop_reason = "callback_error"
         raise CallbackError(run) from error
-    clock.set()
+    run.seconds = time.perf_counter() - begin
     wishes = [bool(answer) for answer in answers if isinstance(answer, bool | np.bool_)]
     return "callback" if any(wishes) else ""
 
@@ -658,8 +639,6 @@ def checked(
     *parents: Individual, role: str, operator: Callable[..., Any]
 ) -> tuple[Individual, ...]:
     """Return what an operator of a user's own makes, if it is what its role asks for."""
-    if not isinstance(parents[0], Individual):  # of a kind of the user's own
-        return operator(*parents)
     arrays = [array for parent in parents for array in parent.nodes()]
     before = [array.tobytes() for array in arrays]
     children: tuple[Individual, ...] = operator(*parents)

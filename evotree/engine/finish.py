@@ -184,20 +184,18 @@ def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
     # In the other half of the time all members are finished
     front.add_prunings(rows, half_way_to(problem.ends.trees))
     dataset = problem.dataset
-    constraints = problem.constraints
-    if not constraints:
-        return front
-    members = list(front)
-    routed = [make_individual(dataset, *member.splits) for member in members]
-    is_kept = [keeps_all(one, dataset, constraints) for one in routed]
-    if all(is_kept):
-        return front
-    front.clear()
-    front.update(member for member, kept in zip(members, is_kept, strict=True) if kept)
-    for member, one, kept in zip(members, routed, is_kept, strict=True):
-        if not kept:
-            whole = repair(one, dataset, constraints)
-            front.update([in_place_of(member, make_individual(rows, *whole.splits))])
+
+    def whole(member: Individual) -> Individual:
+        routed = make_individual(dataset, *member.splits)
+        if keeps_all(routed, dataset, problem.constraints):
+            return member
+        repaired = repair(routed, dataset, problem.constraints)
+        return in_place_of(member, make_individual(rows, *repaired.splits))
+
+    if problem.constraints:
+        members = list(map(whole, front))
+        front.clear()
+        front.update(members)
     return front
 
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from deap import base, tools
+from deap import base
 
 from evotree.engine.config import Evolution
 from evotree.engine.evolution import (
@@ -97,21 +97,13 @@ def run_epoch(epoch: Epoch) -> Run:
         return run
 
 
-def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Run]:
-    """Advance islands here; each has an equal share of the time that is left."""
-    begin = time.perf_counter()
-    for at, epoch in enumerate(epochs):
-        left = epoch.seconds - time.perf_counter() + begin
-        share = max(0.0, left / (len(epochs) - at))
-        yield run_epoch(epoch._replace(seconds=share))
-
-
 def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
     """Advance all islands by one epoch."""
-    if executor is None:
-        return list(_one_after_the_other(epochs))
-    n_turns = -(-len(epochs) // n_at_once(executor, len(epochs)))
+    n_at_a_time = 1 if executor is None else n_at_once(executor, len(epochs))
+    n_turns = -(-len(epochs) // n_at_a_time)
     epochs = [one._replace(seconds=one.seconds / n_turns) for one in epochs]
+    if executor is None:
+        return list(map(run_epoch, epochs))
     try:
         return run_tasks(run_epoch, epochs, executor, "epochs")
     except _PICKLING_ERRORS as error:
@@ -164,7 +156,7 @@ def migrate(islands: Sequence[Run], n: int) -> None:
 # ---- all islands seen as one ---------------------------------------------------------------------
 
 
-def join(islands: Sequence[Run], hall_of_fame: tools.HallOfFame | None = None) -> Run:
+def join(islands: Sequence[Run]) -> Run:
     """Return islands seen as one run: its population is that of all, the best first."""
     leader = max(islands, key=lambda island: _fitness(island.best))
     joint = Run(
@@ -175,13 +167,11 @@ def join(islands: Sequence[Run], hall_of_fame: tools.HallOfFame | None = None) -
         front_only=islands[0].front_only,
         best_trees=islands[0].best_trees,
     )
-    if hall_of_fame is not None:
-        joint.hall_of_fame = hall_of_fame
     for island in islands:
         # Of equals DEAP puts the last that comes first.
         joint.hall_of_fame.update(island.hall_of_fame.items[::-1])
         joint.pareto_front.update(island.pareto_front.items)
-    for name in ("generation", "seconds", "compile_seconds", "best_fitness"):
+    for name in ("generation", "seconds", "best_fitness"):
         setattr(joint, name, max(getattr(island, name) for island in islands))
     joint.origins = sorted({name for island in islands for name in island.origins})
     joint.last_improvement = min(
@@ -208,11 +198,10 @@ def epochs(
     islands: Sequence[Run] | None,
     max_generations: int,
     end: float,
-    hall_of_fame: tools.HallOfFame | None = None,
 ) -> Generator[Run]:
     """Yield islands seen as one run, as they are and after each epoch."""
     begin, exchange = time.perf_counter(), evolution.islands
-    joint = None if islands is None else join(islands, hall_of_fame)
+    joint = None if islands is None else join(islands)
     before = 0.0 if joint is None else joint.seconds
     runs: Sequence[Any] = [None] * len(toolboxes) if joint is None else joint.islands
     while True:
@@ -241,5 +230,5 @@ def epochs(
             if earlier is not None:
                 append_logbook(earlier.logbook, later.logbook)
                 later.logbook = earlier.logbook
-        joint = join(found, hall_of_fame)
+        joint = join(found)
         joint.seconds = before + time.perf_counter() - begin

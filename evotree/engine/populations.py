@@ -6,6 +6,7 @@ one to the next. So most generations are cheap, and the last ones see everything
 and Oates 1999, "Efficient progressive sampling").
 """
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +36,6 @@ from evotree.operators.initialization.population import (
     TAO,
     WIDTHS,
     axis_trees,
-    init_seed,
     path_trees,
 )
 from evotree.operators.pruning import prune
@@ -48,7 +48,6 @@ from evotree.tree import Individual
 
 # So many trees of each fold join the first population.
 _KEPT_TREES_OF_FOLD = 5
-_SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
 _WIDTH_PATHS = 4  # axis-parallel and linear trees among them
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
 MAX_COPIES_OF_ROW = 4
@@ -177,7 +176,7 @@ def seeds_of_all_sizes(
     end: float,
     map: Callable[..., Iterable[Any]],
 ) -> list[Individual]:
-    """Return first trees, of all penalties."""
+    """Return first trees of all sizes, from axis-parallel to dense ones."""
     config = problem.config
     constraints = problem.constraints
     regularization = problem.evolution.regularization
@@ -192,31 +191,24 @@ def seeds_of_all_sizes(
             config.max_split_terms, rows.X.shape[1], constraints
         ),
     }
-    follows_paths = WIDTHS in problem.shares
-    kinds: Sequence[Any] = range(_WIDTH_PATHS)
-    if not follows_paths:
-        kinds = [pair for pair in penalties for _ in range(_SEEDS_EACH)]
-    streams = make_streams(OWN_SEED, 0, len(kinds))
+    streams = make_streams(OWN_SEED, 0, _WIDTH_PATHS)
 
-    def make(kind: Any, stream: np.ndarray) -> list[Individual]:
+    def make(number: int, stream: np.ndarray) -> list[Individual]:
         left = end - time.perf_counter()
         if left <= 0.0 and stream is not streams[0]:
             return []
-        if not follows_paths:
-            return [
-                init_seed(rows, kind.size, TAO, stream, seconds=left, **of_hyperplanes)
-            ]
         return path_trees(
             rows,
             middle.size,
-            kind,
+            number,
             stream,
             term_penalty=middle.term,
             seconds=left,
             **of_hyperplanes,
         )
 
-    trees = [tree for several in map(make, kinds, streams) for tree in several]
+    paths = map(make, range(_WIDTH_PATHS), streams)
+    trees = itertools.chain.from_iterable(paths)
     return [repair(tree, rows, constraints) for tree in trees]
 
 
@@ -402,9 +394,6 @@ def move_to_rows(
     best, *others = different.values()
     route = partial(_routed, dataset, getattr(toolbox, "repair", None))
     routed = [route(math.inf, best), *toolbox.map(partial(route, end), others)]
-    # Samples of the same number of rows may differ: what tells them apart is where rows go.
-    if all(map(_same_partition, different.values(), routed)):
-        return
     by_weights = {
         key: one for key, one in zip(different, routed, strict=True) if one is not None
     }
@@ -447,10 +436,3 @@ def _routed(
     if math.isfinite(end):
         _ = routed.quality  # which may take long, too; it is kept
     return routed
-
-
-def _same_partition(one: Individual, other: Individual | None) -> bool:
-    """Return whether two individuals of one tree have the same rows, by number and class."""
-    return other is not None and all(
-        map(np.array_equal, one.nodes()[3:], other.nodes()[3:])
-    )

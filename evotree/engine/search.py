@@ -61,7 +61,6 @@ from evotree.engine.state import (
     compared,
     load_checkpoint,
     read_choice,
-    read_settings,
     settings_of,
     warn_of_a_fresh_start,
 )
@@ -212,7 +211,7 @@ class Search:
         checkpoint = checkpoint_of(config)
         if checkpoint is not None and checkpoint.resume:
             path = checkpoint.path
-            choice, stage = read_choice(read_settings(path), self.parameters, path)
+            choice, stage = read_choice(path, self.parameters)
             start = Start(self.problem.as_chosen(choice.winner.is_bent), choice)
             samples = samples_of(start.problem)
             stage = min(stage, len(samples) - 1)  # of other rows, which are refused

@@ -1,23 +1,24 @@
 """Checkpoints: the whole state of a run in one file, which is data and never code.
 
-A file holds the trees as arrays and all else as JSON, in NumPy's format ``.npz``. The partitions of
-the trees are no part of it: made from scratch they are the same, bit for bit. A run that goes on
-from its file reaches the end that it would have reached without. A digest of the whole says whether
-a file is as it was written, so that no field needs a check of its own. Trees are checked still: the
-kernels that read them check nothing.
+A line names the format, its version and the digest of what follows: NumPy's arrays, one after the
+other, of which the first holds all that is no array, as JSON. The partitions of the trees are no
+part of it: made from scratch they are the same, bit for bit. A run that goes on from its file
+reaches the end that it would have reached without. The digest says whether a file is as it was
+written, so that no field needs a check of its own. Trees are checked still: the kernels that read
+them check nothing.
 
 A search continues an earlier one, of a file or of the same estimator, only if its rows and all
 parameters are the same but those that say how long it may take and who is told of it.
 """
 
 import json
+import re
 import warnings
-import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import pairwise
+from io import BytesIO
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,19 +27,18 @@ from deap import base, tools
 from evotree.configuration import UNKNOWN, as_text
 from evotree.dataset import Dataset
 from evotree.engine.choice import Candidate, Choice
-from evotree.engine.config import (
-    Checkpoint,
-)
-from evotree.engine.evolution import Run, keys_of, logbook_of, plain_logbook
+from evotree.engine.config import Checkpoint
+from evotree.engine.evolution import Run, logbook_of, plain_logbook
 from evotree.engine.finish import Result
 from evotree.engine.problem import Penalties, Problem
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.base import FITNESS_OF_SCORES
 from evotree.fitness.probabilities import Strength
 from evotree.operators.structure.splice import make_individual
+from evotree.tables.readers import reading
 from evotree.tree import FitnessMax, Individual, ObliqueTree, Outcome
 
-FORMAT, VERSION = "evotree checkpoint", 11
+FORMAT, VERSION = "evotree checkpoint", 12
 
 ARRAYS = ("weights", "thresholds", "subtree_size", "answers")
 """The arrays of a tree that are kept."""
@@ -48,7 +48,8 @@ KINDS_OF_FITNESS: Mapping[str, type[base.Fitness]] = {
 }
 """Kinds of fitness that can be kept."""
 
-_MAX_REASON_CHARACTERS = 200  # in the message that refuses a file
+# An array by its id, with its place in the file: each is there once, however many trees share it.
+_Places = dict[int, tuple[int, np.ndarray]]
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -58,54 +59,24 @@ def save_checkpoint(
     path: PathLike, run: Run, dataset: Dataset, settings: Mapping[str, Any]
 ) -> None:
     """Write a run to a file, whole or not at all."""
-    arrays = TreeArrays()
+    places: _Places = {}
     state = {
-        "format": FORMAT,
-        "version": VERSION,
         "data": dataset.fingerprint,
         "settings": dict(settings),
-        "runs": [_run_as_data(part, arrays) for part in run.parts],
+        "runs": [_run_as_data(part, places) for part in run.parts],
     }
     text = json.dumps(state, default=np.generic.item)  # NumPy's numbers as Python's
-    content = arrays.flat() | {"state": np.frombuffer(text.encode(), dtype=np.uint8)}
-    content["digest"] = _sha256(content)
-    write_whole(path, lambda file: np.savez(file, **content))
+    write_sealed(path, text, [array for _, array in places.values()])
 
 
-def _sha256(content: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the SHA-256 of named arrays, as bytes."""
-    digest = sha256()
-    for name, array in sorted(content.items()):
-        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
-        digest.update(array.tobytes())
-    return np.frombuffer(digest.digest(), dtype=np.uint8)
-
-
-@dataclass
-class TreeArrays:
-    """Arrays of trees, each held once, however many trees share it."""
-
-    held: dict[str, list[np.ndarray]] = field(
-        default_factory=lambda: {k: [] for k in ARRAYS}
-    )
-    place: dict[tuple[str, int], int] = field(default_factory=dict)
-
-    def add(self, name: str, array: np.ndarray) -> int:
-        """Return the place of an array."""
-        place = self.place.setdefault((name, id(array)), len(self.held[name]))
-        if place == len(self.held[name]):
-            self.held[name].append(array)
-        return place
-
-    def flat(self) -> dict[str, Any]:
-        """Return the arrays one after the other, and where each begins."""
-        starts = {
-            f"{name}_start": np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-            for name, arrays in self.held.items()
-        }
-        return {
-            name: np.concatenate(arrays) for name, arrays in self.held.items()
-        } | starts
+def write_sealed(path: PathLike, text: str, arrays: Sequence[np.ndarray]) -> None:
+    """Write a text and arrays to a file, with their digest."""
+    body = BytesIO()
+    for array in (np.frombuffer(text.encode(), dtype=np.uint8), *arrays):
+        np.save(body, array, allow_pickle=False)
+    content = body.getvalue()
+    head = f"{FORMAT} {VERSION} {sha256(content).hexdigest()}\n".encode()
+    write_whole(path, lambda file: file.write(head + content))
 
 
 _GROUPS = ("population", "hall_of_fame", "pareto_front", "front_only")
@@ -116,19 +87,18 @@ _PLAIN_ATTRIBUTES = (
     "origins",
     "generation",
     "seconds",
-    "compile_seconds",
     "last_improvement",
 )
 """Attributes of a run that are plain data."""
 
 
-def _run_as_data(run: Run, arrays: TreeArrays) -> dict[str, Any]:
-    """Return a run as plain data; the arrays of its trees are added to `arrays`."""
+def _run_as_data(run: Run, places: _Places) -> dict[str, Any]:
+    """Return a run as plain data; the arrays of its trees are added to `places`."""
     groups = {name: getattr(run, name) for name in _GROUPS}
     groups["best_trees_of"] = run.best_trees.values()
     return {
         **{
-            name: [_tree_as_data(one, arrays) for one in group]
+            name: [_tree_as_data(one, places) for one in group]
             for name, group in groups.items()
         },
         **{name: getattr(run, name) for name in _PLAIN_ATTRIBUTES},
@@ -138,17 +108,12 @@ def _run_as_data(run: Run, arrays: TreeArrays) -> dict[str, Any]:
     }
 
 
-def _tree_as_data(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
-    kind = type(individual.fitness)
-    if KINDS_OF_FITNESS.get(kind.__name__) is not kind:
-        raise ValueError(
-            f"a fitness of the kind {kind.__name__} cannot be kept: allowed are "
-            f"{', '.join(KINDS_OF_FITNESS)}."
-        )
+def _tree_as_data(individual: Individual, places: _Places) -> dict[str, Any]:
+    arrays = [getattr(individual, name) for name in ARRAYS]
     stream = individual.stream
     return {
-        "nodes": [arrays.add(name, getattr(individual, name)) for name in ARRAYS],
-        "kind": kind.__name__,
+        "nodes": [places.setdefault(id(a), (len(places), a))[0] for a in arrays],
+        "kind": type(individual.fitness).__name__,
         "fitness": list(individual.fitness.wvalues),
         "quality": individual.quality,
         "stream": None if stream is None else int(stream[0]),
@@ -160,91 +125,46 @@ def _tree_as_data(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def read_settings(path: PathLike) -> dict[str, Any]:
-    """Read what the run of a file was told, without its trees."""
-    with _telling(path):
-        return dict(_read_checkpoint(path)[1]["settings"])
-
-
 def load_checkpoint(path: PathLike, dataset: Dataset) -> list[Run]:
     """Read a run, or its islands, from a file; nothing in it is executed."""
-    with _telling(path):
-        arrays, state = _read_checkpoint(path)
+    with reading(path):
+        text, arrays = read_sealed(path)
+        state = json.loads(text)
         if state["data"] != dataset.fingerprint:
-            raise _Refused("is a checkpoint of other rows")
+            raise ValueError("it is a checkpoint of other rows")
         return list(map(RunLoader(arrays, dataset).run, state["runs"]))
 
 
-class _Refused(Exception):
-    """A file that is what it seems to be, and still cannot be used."""
-
-
-@contextmanager
-def _telling(path: PathLike) -> Iterator[None]:
-    """Turn whatever a wrong file leads to into one error that names the file."""
-    with open(path, "rb"):  # says what is wrong with the path itself
-        pass
-    try:
-        yield
-    except _Refused as refused:
-        raise ValueError(f"{path} {_reason(str(refused))}.") from None
-    except Exception as error:
-        raise ValueError(
-            f"{path} is not a checkpoint, or is torn: {_reason(repr(error))}."
-        ) from error
-
-
-def _reason(text: str) -> str:
-    return (
-        text
-        if len(text) <= _MAX_REASON_CHARACTERS
-        else f"{text[:_MAX_REASON_CHARACTERS]}..."
-    )
-
-
-def _read_checkpoint(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the arrays and the JSON of a file."""
-    with zipfile.ZipFile(path) as archive:
-        # What is not compressed is no longer than the file.
-        if any(
-            member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()
-        ):
-            raise _Refused("is not a checkpoint: it is compressed")
-    with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file)
-    digest = arrays.pop("digest", np.empty(0))
-    state = json.loads(arrays["state"].tobytes())
-    if state["format"] != FORMAT:
-        raise _Refused("is not a checkpoint")
-    if state["version"] != VERSION:
-        raise _Refused(
-            f"is a checkpoint of version {state['version']!r}; known is {VERSION}"
-        )
-    if not np.array_equal(digest, _sha256(arrays)):
+def read_sealed(path: PathLike) -> tuple[str, list[np.ndarray]]:
+    """Return the text and the arrays of a file, if they are as they were written."""
+    head, _, content = Path(path).read_bytes().partition(b"\n")
+    written = re.fullmatch(rf"{FORMAT} (\d+) (\w+)".encode(), head)
+    if written is None:
+        raise ValueError("it is not a checkpoint")
+    version, digest = map(bytes.decode, written.groups())
+    if version != str(VERSION):
+        raise ValueError(f"it is a checkpoint of version {version}; known is {VERSION}")
+    if digest != sha256(content).hexdigest():
         raise ValueError("it is not as it was written")
-    return arrays, state
+    body, arrays = BytesIO(content), []
+    while body.tell() < len(content):
+        arrays.append(np.load(body, allow_pickle=False))
+    return arrays[0].tobytes().decode(), arrays[1:]
 
 
 class RunLoader:
     """Makes runs of what a file holds."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], dataset: Dataset) -> None:
+    def __init__(self, arrays: Sequence[np.ndarray], dataset: Dataset) -> None:
+        self.arrays = arrays
         self.dataset = dataset
-        self.held = [
-            [
-                arrays[name][first:last].copy()
-                for first, last in pairwise(arrays[f"{name}_start"].tolist())
-            ]
-            for name in ARRAYS
-        ]
         self.made: dict[tuple[int, ...], Individual] = {}
 
     def individual(self, data: Mapping[str, Any]) -> Individual:
         """Make one individual; equal trees share their arrays as before."""
         places = tuple(data["nodes"])
         if places not in self.made:
-            nodes = [held[k] for held, k in zip(self.held, places, strict=True)]
-            self.made[places] = self._checked(*nodes)
+            self.made[places] = self._checked(*(self.arrays[k] for k in places))
         individual = self.made[places].clone()
         individual.measured(data["quality"])  # other rows may have said it
         individual.fitness = KINDS_OF_FITNESS[data["kind"]]()
@@ -280,17 +200,15 @@ class RunLoader:
         """Make one run."""
         groups = (*_GROUPS, "best_trees_of")
         made = {name: [self.individual(one) for one in data[name]] for name in groups}
-        run = Run(made["population"])
+        run = Run(made["population"], logbook_of(data["logbook"]))
         run.hall_of_fame = tools.HallOfFame(data["hall_of_fame_size"])
-        for name in ("hall_of_fame", "pareto_front"):
-            archive = getattr(run, name)
-            archive.items[:] = made[name]
-            archive.keys[:] = keys_of(made[name])
+        # Of equals DEAP puts the last that comes first.
+        run.hall_of_fame.update(made["hall_of_fame"][::-1])
+        run.pareto_front.update(made["pareto_front"][::-1])
         run.best_trees = dict(
             zip(data["best_trees"], made["best_trees_of"], strict=True)
         )
         run.front_only = made["front_only"]
-        run.logbook = logbook_of(data["logbook"])
         for name in _PLAIN_ATTRIBUTES:
             setattr(run, name, data[name])
         run.best_fitness = tuple(run.best_fitness)
@@ -417,24 +335,22 @@ def settings_of(
     return {"parameters": dict(parameters), "stage": stage, **choice._asdict()}
 
 
-def read_choice(
-    settings: Mapping[str, Any], parameters: Mapping[str, str], path: PathLike
-) -> tuple[Choice, int]:
+def read_choice(path: PathLike, parameters: Mapping[str, str]) -> tuple[Choice, int]:
     """Return the choice of the run of a checkpoint, and the number of its sample."""
-    if "winner" not in settings:
-        raise ValueError(f"{path} was not written by a search.")
-    before = settings["parameters"]
+    with reading(path):
+        settings = json.loads(read_sealed(path)[0])["settings"]
+        kind, at, strength, is_bent, is_scored = settings["winner"]
+        choice = Choice(
+            settings["seed"],
+            Penalties(*settings["penalties"]),
+            Candidate(kind, at, strength and Strength(*strength), is_bent, is_scored),
+            settings["logistic"] and Strength(*settings["logistic"]),
+        )
+        before, stage = settings["parameters"], settings["stage"]
     for name, value in parameters.items():
         if before.get(name) != value:
             raise ValueError(
                 f"{name}={value}: the run in {path} has {name}={before.get(name)}; it continues "
                 "with the same parameters only, except for limits."
             )
-    kind, at, strength, is_bent, is_scored = settings["winner"]
-    choice = Choice(
-        settings["seed"],
-        Penalties(*settings["penalties"]),
-        Candidate(kind, at, strength and Strength(*strength), is_bent, is_scored),
-        settings["logistic"] and Strength(*settings["logistic"]),
-    )
-    return choice, settings["stage"]
+    return choice, stage

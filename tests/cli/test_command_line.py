@@ -495,7 +495,7 @@ def test_probabilities_are_exported(run, model_json):
     assert_error(run(*onnx), "--out")
     made = pytest.importorskip("onnx")
     assert run(*onnx, "--out", "m.onnx")[0] == 0 and made.load("m.onnx").graph.node
-    assert_error(run("export", model_json, "--to", "dot", "--proba"), "--to dot")
+    assert_error(run("export", model_json, "--to", "rules", "--proba"), "--to rules")
     assert_error(run("export", model_json, "--to", "sql", "--proba"), "soft sides")
 
 

@@ -37,7 +37,7 @@ def test_commands_of_models(name, tmp_path, capsys):
         np.testing.assert_allclose(shares, kind.model.predict_proba(X))
     assert ("R² 1.0000" if kind.classes is None else "accuracy 1.0000") in err
     assert "target" in run("show", model, "--plot", tmp_path / "tree.png")[0]
-    for form in ("rules", "dot", "python", "c", "sql"):
+    for form in ("rules", "python", "c", "sql"):
         run("export", model, "--to", form)
     run("report", model, "--data", data, "--out", tmp_path / "page.html")
     assert "</html>" in (tmp_path / "page.html").read_text("utf-8")

@@ -86,17 +86,25 @@ def test_a_warm_start_goes_on(islands):
         begun.set_params(evolution__variation__mutation_probability=0.3).fit(*iris)
 
 
-def test_what_was_chosen_is_kept(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("term_penalty", "kind"), [(0.0, "tree"), ("auto", "logistic")]
+)
+def test_what_was_chosen_is_kept(tmp_path, monkeypatch, term_penalty, kind):
     """A fit that goes on does not choose its hyperparameters again."""
     path = tmp_path / "fit.npz"
     auto = {"regularization": None, "size_penalty": "auto"}
+    auto["term_penalty"] = term_penalty
     whole = quick(**auto).fit(X, Y)
     assert "auto" not in whole.regularization_.get_params().values()
+    assert whole.choice_.to_frame().query("chosen")["kind"].tolist() == [kind]
     quick(**auto, max_generations=3, checkpoint=Checkpoint(path, every=2)).fit(X, Y)
     warm = quick(**auto, max_generations=3, warm_start=True).fit(X, Y)
     monkeypatch.setattr(choice, "cross_validate", None)
-    assert_same_fit(whole, quick(**auto, checkpoint=resumed(path)).fit(X, Y))
-    assert_same_fit(whole, warm.set_params(max_generations=8).fit(X, Y))
+    resumed_fit = quick(**auto, checkpoint=resumed(path)).fit(X, Y)
+    for rest in (resumed_fit, warm.set_params(max_generations=8).fit(X, Y)):
+        assert rest.choice_ is None
+        assert_same_fit(whole, rest)
+        assert (rest.predict_proba(X) == whole.predict_proba(X)).all()
 
 
 # A valid value of each parameter that a short run does not have.
@@ -231,7 +239,7 @@ def test_other_rows_and_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         quick(checkpoint=resumed(tmp_path / "nothing")).fit(X, Y)
     (tmp_path / "torn").write_bytes(before[:1000])
-    with pytest.raises(ValueError, match="torn is not a checkpoint"):
+    with pytest.raises(ValueError, match="torn cannot be read: it is not as"):
         quick(checkpoint=resumed(tmp_path / "torn")).fit(X, Y)
     assert path.read_bytes() == before
     model = quick(checkpoint=tmp_path / "no" / "folder")

@@ -59,6 +59,9 @@ def test_targets_lose_as_the_objective_says_and_the_front_saves_shares_of_it(nam
         lost = row_losses(tree, held_out)
         assert lost.mean() == pytest.approx(loss(y[1::2], predicted))
         assert quality == pytest.approx(share_saved(y[1::2], predicted))
+    if name == "squared_error":
+        equal = held_out.take(np.flatnonzero(held_out.y == held_out.y[0]))
+        assert set(held_out_quality(front, equal)[0]) <= {0.0, 1.0}
 
 
 def test_classes_lose_by_labels_or_by_probabilities():

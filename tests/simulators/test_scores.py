@@ -28,7 +28,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.simulators.breeding import Breeder
 from evotree.simulators.scores import DEFAULT, Scorer
-from evotree.texts import export_graphviz, export_rules, export_text
+from evotree.texts import export_rules, export_text
 from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
 from tests.runs import assert_same_run
@@ -78,7 +78,7 @@ def test_the_tree_is_found_and_says_what_it_is_worth(found):
     assert len(repr(found).splitlines()) <= 20
     weights = tree.weights[tree.weights != 0.0].tolist()
     assert [float(f"{one:.3g}") for one in weights] == weights
-    for shown in (export_text, export_rules, export_graphviz):
+    for shown in (export_text, export_rules):
         text = shown(tree, class_names=["no", "treat"])
         assert "treat" in text and "treat: 1.00" not in text  # actions have no shares
 
