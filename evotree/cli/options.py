@@ -21,7 +21,7 @@ RETRIED = ("failed", "timeout", "crashed")
 NO_OPTIONS = {"categorical_features", "warm_start", "callbacks", "operators"}
 """Parameters that --categorical says, that one run has no use for, or that hold functions."""
 
-_TABLE = "a table: CSV with a header row (.csv, .csv.gz), .parquet, .arff or .libsvm"
+_TABLE = "a table: CSV with a header row (.csv, .csv.gz), or .parquet"
 
 # ---- what texts are converted to -----------------------------------------------------------------
 
