@@ -6,16 +6,16 @@ What trees are evolved for, and what their leaves hold, is such a group where a 
 enough.
 """
 
-import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from numbers import Integral, Real
+from pickle import PicklingError
 from types import CodeType, FunctionType
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
+import joblib
 import numpy as np
 
 # What has no public twin in scikit-learn: the one place of its private names.
@@ -199,73 +199,29 @@ def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
 UNKNOWN = " that cannot be compared, at "
 """What the text of a value has after its name where nothing more can be told of it."""
 
-# Objects inside of objects are compared by their attributes to this depth.
-_COMPARED_DEPTH = 8
 
-
-def as_text(value: Any, depth: int = _COMPARED_DEPTH) -> str:
+def as_text(value: Any) -> str:
     """Return what a value is as text, the same in every process.
 
-    A function is its name and what it does; an object its class and attributes. What cannot be told
-    so has its address in the text, and is refused where it is kept in a file.
+    What is no plain value has a checksum of all that it holds; a function one of what it does.
+    What cannot be told so has its address in the text, and is refused where it is kept in a file.
     """
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, str | bytes | int | float | complex | range):
+    if value is None or isinstance(value, str | int | float):
         return repr(value)
-
-    def inside(part: Any) -> str:
-        return as_text(part, depth - 1)
-
     if isinstance(tree := getattr(value, "tree_", value), ObliqueTree):
-        return inside(list(tree.splits))
-    if hasattr(value, "__array__"):  # the repr of a long one leaves out what is inside
-        array = np.ascontiguousarray(value)
-        if array.dtype.hasobject:
-            return inside(array.tolist())
-        digest = hashlib.sha256(array.data).hexdigest()[:16]
-        return f"{type(value).__name__}({array.dtype}, {array.shape}, {digest})"
+        value = list(tree.splits)
     name = getattr(value, "__qualname__", type(value).__qualname__)
-    unknown = f"{name}{UNKNOWN}{id(value):#x}"
-    if depth == 0:
-        return unknown
-    if isinstance(value, Configuration):
-        return f"{name}({inside(value.get_params(deep=False))})"
-    if isinstance(value, Mapping):
-        items = (f"{inside(key)}: {inside(one)}" for key, one in value.items())
-        return "{" + ", ".join(items) + "}"
-    if isinstance(value, set | frozenset):
-        return "{" + ", ".join(sorted(map(inside, value))) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(inside, value)) + "]"
-    if isinstance(value, partial):
-        return f"partial{inside([value.func, value.args, value.keywords])}"
-    if inspect.ismethod(value):
-        return f"{name} of {inside(value.__self__)}"
-    if isinstance(value, FunctionType):
-        has_a_name = "<" not in name and not value.__closure__
-        body = _digest(value.__code__, [value.__defaults__, value.__kwdefaults__])
-        return f"{value.__module__}.{name}({body})" if has_a_name else unknown
-    if isinstance(value, type) or inspect.isbuiltin(value):
-        return f"{value.__module__}.{name}"
-    text = repr(value)
-    if " at 0x" not in text:
-        return text
-    # Without a repr of its own an object is what its attributes are, where these are all of it.
-    has_slots = any("__slots__" in vars(kind) for kind in type(value).__mro__)
-    if has_slots or not hasattr(value, "__dict__"):
-        return unknown
-    return f"{type(value).__module__}.{name}({inside(vars(value))})"
-
-
-def _digest(code: CodeType, others: Any = ()) -> str:
-    """Return a checksum of what a function does, whichever lines of its file it stands in."""
-    constants = [
-        _digest(one) if isinstance(one, CodeType) else repr(one)
-        for one in code.co_consts
-    ]
-    parts = [code.co_code.hex(), code.co_names, constants, as_text(others)]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    parts = [value]
+    if isinstance(value, FunctionType):  # another one may follow under the same name
+        code = value.__code__
+        constants = [one for one in code.co_consts if not isinstance(one, CodeType)]
+        parts += [code.co_code, code.co_names, constants, value.__defaults__]
+    try:
+        return f"{name} {joblib.hash(parts)}"
+    except (AttributeError, TypeError, PicklingError):
+        return f"{name}{UNKNOWN}{id(value):#x}"
 
 
 # ---- what trees are evolved for, and what their leaves hold --------------------------------------
