@@ -124,18 +124,14 @@ def search_parameters() -> Iterator[tuple[type, str, list[Any]]]:
 
     Groups of parameters are none.
     """
-    from evotree.configuration import Configuration, constraints_of
+    from evotree.configuration import constraints_of, is_group
     from evotree.engine.config import Evolution
     from evotree.estimators import EvoTreeClassifier
 
     for kind, group in ((EvoTreeClassifier, ""), (Evolution, "evolution__")):
         for name, allowed in constraints_of(kind).items():
             kinds = [one for one in allowed if one is not None]
-            is_group = all(
-                isinstance(one, type) and issubclass(one, Configuration)
-                for one in kinds
-            )
-            if not is_group and name not in NO_OPTIONS:
+            if not all(map(is_group, kinds)) and name not in NO_OPTIONS:
                 yield kind, f"{group}{name}", kinds
 
 

@@ -28,10 +28,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import (
-    group_with,
-    split_params,
-)
+from evotree.configuration import with_groups
 from evotree.dataset import (
     EXPOSURE,
     GROUPS,
@@ -105,11 +102,7 @@ class TreeEstimator(RowEncoder):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of groups and splitters, as ``splitter__n_restarts=5``."""
-        own, of_groups = split_params(params)
-        super().set_params(**own)
-        for name, values in of_groups.items():
-            setattr(self, name, group_with(self, name, values))
-        return self
+        return super().set_params(**with_groups(self, params))
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""

@@ -14,11 +14,10 @@ from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import StrOptions, check_parameters, documented, with_nested
+from evotree.configuration import StrOptions, check_parameters, documented
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.engine.choice import Choice, penalties_of_rows
 from evotree.engine.config import (
-    GROUPS,
     Evolution,
     Regularization,
     SearchConfig,
@@ -558,13 +557,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; if `deep`, also those of the groups in them."""
-        values: dict[str, Any] = base.TreeEstimator.get_params(self, deep=False)
-        if not deep:
-            return values
-        groups = {name: values[name] for name in GROUPS}
-        if self.evolution is None:
-            groups["evolution"] = Evolution()
-        return with_nested(groups) | values
+        values: dict[str, Any] = base.TreeEstimator.get_params(self, deep)
+        if deep and self.evolution is None:
+            of_evolution = Evolution().get_params()
+            values |= {f"evolution__{name}": one for name, one in of_evolution.items()}
+        return values
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
