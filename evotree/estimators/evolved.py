@@ -625,15 +625,6 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
 
-    def expected_costs(self) -> np.ndarray:
-        """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
-
-        The expected cost of its label, by the shares of the training rows, and the cost of the
-        features on the way.
-        """
-        check_is_fitted(self)
-        return _expected_costs(self.fitted_)
-
     def cost_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean cost of the predictions of some rows; the lower, the better.
 

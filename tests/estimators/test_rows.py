@@ -170,7 +170,7 @@ def test_many_levels_of_text_are_warned_of(n_levels):
 @every
 def test_what_cannot_be_encoded_is_named(model):
     X, y = mixed_for(model)
-    cell = "X has 'red' in the column 'colour': allowed are numbers. A column of categories has "
+    cell = "column 'colour': 'red' in data row 1 is no number; .* A column of categories has "
     numbers = pd.Series(np.arange(len(y), dtype=np.float64)).astype(str)
     rows = X.assign(colour=numbers.where(numbers.index > 0, "red"))
     for some in (rows, as_polars(rows).cast({"colour": str})):
@@ -178,18 +178,20 @@ def test_what_cannot_be_encoded_is_named(model):
             clone(model).fit(some, y)
     with pytest.raises(
         ValueError,
-        match=r"in the column 'colour': .* categorical_features has its name",
+        match=r"column 'colour': .* categorical_features has its name",
     ):
         clone(model).set_params(categorical_features=None).fit(X, y)
-    with pytest.raises(ValueError, match="X has 'red' in the column 'x1'"):
+    with pytest.raises(
+        ValueError, match="column 'x1': 'red' in data row 1 is no number"
+    ):
         clone(model).fit([[1.0, "red"]] * len(y), y)
     day = pd.Timestamp(2020, 1, 1)
     for extra, named in (
-        (day, "X has 2020-01-01 00:00:00 in the column 'extra': .* numbers of da"),
-        (day.date(), "X has 2020-01-01 in the column 'extra': .* numbers of dates"),
+        (day, "column 'extra': 2020-01-01 00:00:00 in data row 1 is .* numbers of da"),
+        (day.date(), "column 'extra': 2020-01-01 in data row 1 is .* numbers of dates"),
         (
             1.0 + 2.0j,
-            r"X has \(1\+2j\) in the column 'extra': allowed are real numbers\.$",
+            r"column 'extra': \(1\+2j\) in data row 1 is no real number\.$",
         ),
     ):
         with pytest.raises(ValueError, match=named):
@@ -212,7 +214,9 @@ def test_what_cannot_be_encoded_is_named(model):
         X.assign(extra="much"),
         X.assign(extra=["0.5", "much"] + ["1"] * (len(y) - 2)),
     ):
-        with pytest.raises(ValueError, match="X has 'much' in the column 'extra'"):
+        with pytest.raises(
+            ValueError, match="column 'extra': 'much' in data row \\d is no number"
+        ):
             fitted.predict(rows)
     with pytest.raises(ValueError, match="'size': -inf in data row 1"):
         fitted.predict(X.assign(size=-np.inf))
