@@ -71,21 +71,14 @@ class Output(Input):
     """The path of a file that a command writes, whole or at its end."""
 
 
-def readable(path: str) -> Input:
-    """Convert the path of a file that is there for argparse."""
-    Path(path).stat()
-    return Input(path)
-
-
-def writable(path: str) -> Output:
-    """Convert the path of a file that can be written for argparse."""
-    check_writable(path)
-    return Output(path)
-
-
 def check_paths(given: Mapping[str, Any]) -> None:
-    """Raise where a command would write over a file that it reads or writes already."""
+    """Raise for files that are not there, cannot be written, or are read or written already."""
     paths = [(name, path) for name, path in given.items() if isinstance(path, Input)]
+    for _, path in paths:
+        if isinstance(path, Output):
+            check_writable(path)
+        else:
+            os.stat(path)
     for (name, path), (other, taken) in permutations(paths, 2):
         is_same = os.path.realpath(path) == os.path.realpath(taken) or (
             os.path.exists(path)
@@ -144,7 +137,7 @@ def search_options() -> tuple[Option, ...]:
         if dict in allowed:
             settings = {"type": entry, "metavar": "[NAME=]VALUE", "nargs": "+"}
         elif os.PathLike in allowed:
-            settings = {"type": writable, "metavar": "FILE"}
+            settings = {"type": Output, "metavar": "FILE"}
         settings |= {"dest": path, "default": argparse.SUPPRESS}
         about = _about_parameter(kind, name)
         options.append(option(f"--{name.replace('_', '-')}", about, **settings))
@@ -178,7 +171,7 @@ LOG = option(
     "--log",
     "append what happens to a file, generations and all (none)",
     metavar="FILE",
-    type=writable,
+    type=Output,
 )
 _PROCESSES = option(
     "--n-jobs", "processes (1)", metavar="N", type=within(int, 1, 1024), default=1
@@ -233,13 +226,13 @@ _FIT = (
         "the model file to write",
         metavar="MODEL.json",
         required=True,
-        type=writable,
+        type=Output,
     ),
     option(
         "--report",
         "write a page about the tree, the others of its front and the run",
         metavar="FILE.html",
-        type=writable,
+        type=Output,
     ),
     LOG,
     option(
@@ -273,13 +266,13 @@ _FIT = (
         "--cost-matrix",
         "a table of what errors cost: the class, then a column for each predicted class",
         metavar="FILE",
-        type=readable,
+        type=Input,
     ),
     option(
         "--resume",
         "go on with the run of a checkpoint, in its file",
         metavar="FILE",
-        type=readable,
+        type=Input,
     ),
 )
 
@@ -316,7 +309,7 @@ COMMANDS = {
                 metavar="DATA",
                 type=Input,
             ),
-            option("--out", "(standard output)", metavar="FILE.csv", type=writable),
+            option("--out", "(standard output)", metavar="FILE.csv", type=Output),
             option(
                 "--proba",
                 "write the shares of all classes, a column each",
@@ -331,9 +324,7 @@ COMMANDS = {
         ("evotree show iris.json --plot tree.png",),
         (
             _MODEL,
-            option(
-                "--plot", "draw the tree as well", metavar="FILE.png", type=writable
-            ),
+            option("--plot", "draw the tree as well", metavar="FILE.png", type=Output),
         ),
     ),
     "export": Command(
@@ -352,7 +343,7 @@ COMMANDS = {
                 "--out",
                 "(standard output); onnx needs one",
                 metavar="FILE",
-                type=writable,
+                type=Output,
             ),
             option(
                 "--proba",
@@ -378,7 +369,7 @@ COMMANDS = {
                 "the page to write",
                 metavar="FILE.html",
                 required=True,
-                type=writable,
+                type=Output,
             ),
             _READ,
         ),
@@ -402,7 +393,7 @@ COMMANDS = {
                 "--plot",
                 "draw scores against sizes (none)",
                 metavar="FILE.png",
-                type=writable,
+                type=Output,
             ),
         ),
         # Options of `fit` that all models would have to know.

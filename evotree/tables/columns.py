@@ -252,17 +252,14 @@ def fit_columns(
 def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
     """Return the median, a weight of two being the same as a value given twice."""
     if weight is None or (weight == weight[0]).all():
-        middle = [(len(values) - 1) // 2, len(values) // 2]
-        low, high = np.partition(values, middle)[middle].tolist()
-    else:
-        # Sorted by both, so that rounding does not depend on the order of the rows.
-        order = np.lexsort((weight, values))
-        below = np.cumsum(weight[order])
-        half = 0.5 * below[-1]
-        at = [np.searchsorted(below, half, side) for side in ("left", "right")]
-        low, high = values[order[at]].tolist()
-    # The sum of two huge numbers overflows, that of their halves does not.
-    return low if low == high else 0.5 * low + 0.5 * high
+        return float(np.median(values))
+    # Sorted by both, so that rounding does not depend on the order of the rows.
+    order = np.lexsort((weight, values))
+    below = np.cumsum(weight[order])
+    middle = [
+        np.searchsorted(below, 0.5 * below[-1], side) for side in ("left", "right")
+    ]
+    return float(np.median(values[order[middle]]))
 
 
 def _held_by(cells: pd.Series, is_category: bool) -> str:
