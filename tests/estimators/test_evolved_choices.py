@@ -1,6 +1,7 @@
 """What evolved estimators choose: from the front, by noise and penalties, by cross-validation."""
 
 from copy import deepcopy
+from itertools import product
 
 import numpy as np
 import pytest
@@ -148,32 +149,28 @@ def test_where_no_split_pays_the_front_has_larger_trees(changed, islands):
     assert model.select_tree("tree").tree_.n_leaves > 1
 
 
+SIZES = {
+    "size": "n_nodes",
+    "leaves": "n_leaves",
+    "terms": "n_terms",
+    "complexity": "complexity",
+}
+
+
 def test_trees_are_selected_by_size_and_by_rows_held_out(cancer):
     X, held_out, y, truth = cancer
     names = [np.array(["no", "yes"])[codes] for codes in (y, truth)]
     model = brief(size_penalty=0.0, max_generations=10).fit(X, names[0])
     best = model.select_tree("accurate", held_out, names[1]).tree_
     score = model.score(held_out, names[1])
-    for member in model.pareto_front_:
-        for rule in ("size", "leaves", "terms", "complexity"):
-            size = {
-                "size": member.n_nodes,
-                "leaves": member.n_leaves,
-                "terms": member.n_terms,
-            }
-            size["complexity"] = member.complexity
-            chosen = model.select_tree(f"{rule}<={size[rule]}").tree_
-            own = {
-                "size": chosen.n_nodes,
-                "leaves": chosen.n_leaves,
-                "terms": chosen.n_terms,
-            }
-            assert own.get(rule, chosen.complexity) <= size[rule]
-            front = model.pareto_front_
-            assert front[front.chosen] is chosen and f"-> {front.chosen:>2} " in repr(
-                front
-            )
-            assert model.score(held_out, names[1]) <= score + 1e-12
+    for member, (rule, size) in product(model.pareto_front_, SIZES.items()):
+        bound = getattr(member, size)
+        chosen = model.select_tree(f"{rule}<={bound}").tree_
+        assert getattr(chosen, size) <= bound
+        front = model.pareto_front_
+        assert front[front.chosen] is chosen
+        assert f"-> {front.chosen:>2} " in repr(front)
+        assert model.score(held_out, names[1]) <= score + 1e-12
     smaller = model.select_tree("simplest", held_out, names[1]).tree_
     assert smaller.complexity <= best.complexity
     error = np.sqrt(score * (1.0 - score) / len(truth))

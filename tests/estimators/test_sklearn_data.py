@@ -49,17 +49,15 @@ def test_frames_have_names(model, library):
         clone(model).fit(frame, targets, sample_weight=targets * 0 + 1).tree_
         == plain.tree_
     )
-    with pytest.raises(
-        ValueError, match="must be in the same order as they were in fit"
+    strange = frame[columns]
+    strange.columns = ["other", *columns[1:]]
+    for estimator, rows, named in (
+        (fitted, frame[columns[::-1]], "must be in the same order as they were in fit"),
+        (fitted, strange, r"unseen at fit time:\n- other"),
+        (plain, X[:, :2], f"X has 2 features, but {name_of(model)} is expecting"),
     ):
-        fitted.predict(frame[columns[::-1]])
-    frame.columns = ["other", *columns[1:]]
-    with pytest.raises(ValueError, match=r"unseen at fit time:\n- other"):
-        fitted.predict(frame)
-    with pytest.raises(
-        ValueError, match=f"X has 2 features, but {name_of(model)} is expecting"
-    ):
-        plain.predict(X[:, :2])
+        with pytest.raises(ValueError, match=named):
+            estimator.predict(rows)
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         fitted.predict(X)
 
