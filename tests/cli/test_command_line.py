@@ -405,21 +405,18 @@ def test_times_to_an_event_are_fitted_predicted_and_reported(run):
     table = table.assign(dead=y[:, 0] == 1.0, days=y[:, 1])
     table.to_csv("days.csv", index=False)
     fit = ("fit", "days.csv", "--target", "days", "--event", "dead", "--out", "m.json")
-    more = ("--test-size", "0.25", "--report", "page.html")
-    status, out, err = run(*fit, *QUICK, *more)
+    status, out, err = run(*fit, *QUICK, "--test-size", "0.25")
     assert status == 0, err
     model = load_model("m.json")
     assert "dead" not in model.used_columns and "time, by the risk" in out
     known = model.training
     assert f"concordance {known['test_concordance']:.4f} on 50 rows" in out
-    page = Path("page.html").read_text(encoding="utf-8")
-    assert '"curve":' in page and f'["concordance",{known["test_concordance"]}' in page
     status, out, err = run("predict", "m.json", "days.csv")
     risks = pd.read_csv(io.StringIO(out))["prediction"]
     np.testing.assert_allclose(risks, model.predict(table))
     assert (status, err) == (0, "")
     report = ("report", "m.json", "--data", "days.csv", "--out", "page.html")
-    assert run(*report)[0] == run("export", "m.json", "--to", "sql")[0] == 0
+    assert run(*report)[0] == 0
     assert_error(run(*fit, "--objective", "poisson"), "--objective is not for survival")
     table.assign(dead="soon").to_csv("days.csv", index=False)
     assert_error(run(*fit), "--event: 200 rows", "data row 1, which has 'soon'")
@@ -488,18 +485,14 @@ def test_a_model_asks_for_the_columns_of_its_tree_alone(
     assert run("report", model_json, *arguments)[0] == 0
 
 
-def test_probabilities_are_exported(run, model_json):
-    for form in ("python", "c"):
-        export = ("export", model_json, "--to", form, "--proba", "--out", "code")
-        assert run(*export)[0] == 0
-        expected = FORMS[form](load_model(model_json), probability=True)
-        assert Path("code").read_text(encoding="utf-8") == expected
-    onnx = ("export", model_json, "--to", "onnx")
-    assert_error(run(*onnx), "--out")
-    made = pytest.importorskip("onnx")
-    assert run(*onnx, "--out", "m.onnx")[0] == 0 and made.load("m.onnx").graph.node
+@pytest.mark.parametrize("form", ["python", "c"])
+def test_probabilities_are_exported(run, model_json, form):
+    assert run("export", model_json, "--to", form, "--proba", "--out", "code")[0] == 0
+    expected = FORMS[form](load_model(model_json), probability=True)
+    assert Path("code").read_text(encoding="utf-8") == expected
     assert_error(run("export", model_json, "--to", "dot", "--proba"), "--to dot")
     assert_error(run("export", model_json, "--to", "sql", "--proba"), "soft sides")
+    assert_error(run("export", model_json, "--to", "onnx"), "--out")
 
 
 def test_packages_that_lack_are_named(run, model_json, monkeypatch):
