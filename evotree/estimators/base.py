@@ -93,6 +93,7 @@ class TreeEstimator(RowEncoder):
     @property
     def tree_(self) -> ObliqueTree:
         """The tree, over features in their own units."""
+        check_is_fitted(self)
         return self.fitted_.tree
 
     @property
@@ -106,8 +107,7 @@ class TreeEstimator(RowEncoder):
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""
-        rows = self._features(X)  # first: it says so where there is no model
-        return self.tree_.apply(rows)
+        return self.tree_.apply(self._features(X))
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
@@ -115,8 +115,7 @@ class TreeEstimator(RowEncoder):
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; nodes are
         positions in the arrays of `tree_`.
         """
-        rows = self._features(X)  # first: it says so where there is no model
-        return self.tree_.decision_path(rows)
+        return self.tree_.decision_path(self._features(X))
 
     def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return encoded rows, and their labels or targets, as many as the tree predicts."""
@@ -150,12 +149,10 @@ class TreeEstimator(RowEncoder):
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""
-        check_is_fitted(self)
         return self.tree_.depth
 
     def get_n_leaves(self) -> int:
         """Return the number of leaves of the tree."""
-        check_is_fitted(self)
         return self.tree_.n_leaves
 
     # ---- explanations ----------------------------------------------------------------------------
@@ -269,8 +266,7 @@ class TreeClassifier(ClassReader, TreeEstimator):
         `evotree.tree.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
         that it reaches. The class that `predict` returns has the largest one.
         """
-        rows = self._features(X)  # first: it says so where there is no model
-        return class_probabilities(self.tree_, self.probabilities_, rows)
+        return class_probabilities(self.tree_, self.probabilities_, self._features(X))
 
 
 class Calibration(NamedTuple):
@@ -294,9 +290,7 @@ class TreeRegressor(NumberReader, TreeEstimator):
     @property
     def residual_std_(self) -> np.ndarray:
         """Standard deviations of the residuals of the leaves' training rows."""
-        std = self.fitted_.deviations
-        assert std is not None
-        return std
+        return cast(np.ndarray, self.fitted_.deviations)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -379,9 +379,7 @@ class ClassReader(ClassifierMixin, RowEncoder):
     @property
     def classes_(self) -> np.ndarray:
         """Class labels."""
-        classes = self.fitted_.classes
-        assert classes is not None
-        return classes
+        return cast(np.ndarray, self.fitted_.classes)
 
     def _make_dataset(
         self,
