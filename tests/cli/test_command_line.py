@@ -102,7 +102,7 @@ def assert_error(result, *named):
         assert word in last
 
 
-def test_fit_predict_and_show(run, iris, iris_csv):
+def test_a_fit_says_how_good_it_is(run, iris, iris_csv):
     fit = ("fit", iris_csv, "--target", "species", "--out", "model.json", *QUICK)
     status, out, err = run(*fit, "--test-size", "0.2")
     assert status == 0, err
@@ -126,16 +126,6 @@ def test_fit_predict_and_show(run, iris, iris_csv):
         assert re.search(rf" {name} +[\d.]+ +{recall:.4f} ", out)
     # As many test rows of each class: the mean of the recalls is the accuracy.
     np.testing.assert_allclose(training["test_accuracy"], by_class.mean())
-
-    status, out, err = run("predict", "model.json", iris_csv)
-    labels = pd.read_csv(io.StringIO(out))["prediction"]
-    n_right = (labels == iris["species"]).sum()
-    assert (status, n_right > 130) == (0, True)
-    assert err == f"accuracy {n_right / 150:.4f} on 150 rows\n"
-    run("predict", "model.json", iris_csv, "--proba", "--out", "proba.csv")
-    shares = pd.read_csv("proba.csv")
-    assert list(shares) == ["setosa", "versicolor", "virginica"]
-    assert (shares.idxmax(axis=1) == labels).all()
 
 
 def test_the_log_goes_to_a_file(run, iris_csv, tmp_path):
