@@ -6,17 +6,18 @@ What trees are evolved for, and what their leaves hold, is such a group where a 
 enough.
 """
 
-import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from pickle import PicklingError
 from types import CodeType, FunctionType
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
+import joblib
 import numpy as np
+from sklearn.base import BaseEstimator
 
 # What has no public twin in scikit-learn: the one place of its private names.
 from sklearn.utils._param_validation import (  # noqa: F401
@@ -109,89 +110,55 @@ def check_parameters(owner: Any) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class Configuration(Constrained):
+class Configuration(Constrained, BaseEstimator):
     """A group of parameters, never changed; its ``repr`` names what differs from the defaults."""
 
     def __post_init__(self) -> None:
         check_parameters(self)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; if `deep`, also those of the groups among them."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return with_nested(values) if deep else values
-
     def set_params(self, **params: Any) -> Self:
         """Return a configuration with some other parameters; this one stays as it is."""
-        kind, known = type(self).__name__, [one.name for one in fields(self)]
+        known = self._get_param_names()
         for name in params:
             if name.partition("__")[0] not in known:
                 raise ValueError(
-                    f"{kind} has no parameter {name!r}: allowed are {known}."
+                    f"{type(self).__name__} has no parameter {name!r}: allowed are {known}."
                 )
-        own, of_groups = split_params(params)
-        changed = replace(self, **own)
-        groups = {
-            name: group_with(changed, name, values)
-            for name, values in of_groups.items()
-        }
-        return replace(changed, **groups)
+        return replace(self, **with_groups(self, params))
 
     def __sklearn_clone__(self) -> Self:
         return self
 
-    def __repr__(self) -> str:
-        given = []
-        for one in fields(self):
-            value = getattr(self, one.name)
-            is_alike = type(value) is type(one.default) and value == one.default
-            if value is not one.default and not is_alike:
-                given.append(f"{one.name}={value!r}")
-        return f"{type(self).__name__}({', '.join(given)})"
+
+def with_groups(owner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object's own parameters, and its groups with ``group__parameter`` in them."""
+    own = {name: value for name, value in params.items() if "__" not in name}
+    nested = [name.split("__", maxsplit=1) for name in params if "__" in name]
+    for group in dict.fromkeys(group for group, _ in nested):
+        value = own.get(group, getattr(owner, group, None))
+        inner = {name: params[f"{group}__{name}"] for of, name in nested if of == group}
+        own[group] = _group_with(owner, group, value, inner)
+    return own
 
 
-def with_nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters and those of the groups among them, as ``group__parameter``."""
-    found = dict(values)
-    for name, value in values.items():
-        if isinstance(value, Configuration):
-            found |= {
-                f"{name}__{nested}": one for nested, one in value.get_params().items()
-            }
-    return found
-
-
-def split_params(
-    params: Mapping[str, Any],
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return an object's own parameters, and those of each of its groups."""
-    own: dict[str, Any] = {}
-    of_groups: dict[str, dict[str, Any]] = {}
-    for name, value in params.items():
-        group, is_nested, nested = name.partition("__")
-        if is_nested:
-            of_groups.setdefault(group, {})[nested] = value
-        else:
-            own[name] = value
-    return own, of_groups
-
-
-def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
+def _group_with(owner: Any, name: str, value: Any, inner: Mapping[str, Any]) -> Any:
     """Return a group of an object's parameters, or what stands for it, with some other values."""
-    value: Any = getattr(owner, name, None)
     group = value
     if not isinstance(value, Configuration):
-        kinds: list[Any] = [
-            one
-            for one in constraints_of(type(owner)).get(name, [])
-            if isinstance(one, type) and issubclass(one, Configuration)
-        ]
+        allowed = constraints_of(type(owner)).get(name, [])
+        kinds: list[Any] = [one for one in allowed if is_group(one)]
         if not kinds:
             raise ValueError(
                 f"{type(owner).__name__} has no group of parameters {name!r}."
             )
         group = kinds[0]() if value is None else kinds[0](value)
-    changed = group.set_params(**values)
+    changed = group.set_params(**inner)
     return value if changed == group else changed
+
+
+def is_group(constraint: Any) -> bool:
+    """Return whether a constraint is a class of groups of parameters."""
+    return isinstance(constraint, type) and issubclass(constraint, Configuration)
 
 
 # ---- as text -------------------------------------------------------------------------------------
@@ -199,73 +166,29 @@ def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
 UNKNOWN = " that cannot be compared, at "
 """What the text of a value has after its name where nothing more can be told of it."""
 
-# Objects inside of objects are compared by their attributes to this depth.
-_COMPARED_DEPTH = 8
 
-
-def as_text(value: Any, depth: int = _COMPARED_DEPTH) -> str:
+def as_text(value: Any) -> str:
     """Return what a value is as text, the same in every process.
 
-    A function is its name and what it does; an object its class and attributes. What cannot be told
-    so has its address in the text, and is refused where it is kept in a file.
+    What is no plain value has a checksum of all that it holds; a function one of what it does.
+    What cannot be told so has its address in the text, and is refused where it is kept in a file.
     """
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, str | bytes | int | float | complex | range):
+    if value is None or isinstance(value, str | int | float):
         return repr(value)
-
-    def inside(part: Any) -> str:
-        return as_text(part, depth - 1)
-
     if isinstance(tree := getattr(value, "tree_", value), ObliqueTree):
-        return inside(list(tree.splits))
-    if hasattr(value, "__array__"):  # the repr of a long one leaves out what is inside
-        array = np.ascontiguousarray(value)
-        if array.dtype.hasobject:
-            return inside(array.tolist())
-        digest = hashlib.sha256(array.data).hexdigest()[:16]
-        return f"{type(value).__name__}({array.dtype}, {array.shape}, {digest})"
+        value = list(tree.splits)
     name = getattr(value, "__qualname__", type(value).__qualname__)
-    unknown = f"{name}{UNKNOWN}{id(value):#x}"
-    if depth == 0:
-        return unknown
-    if isinstance(value, Configuration):
-        return f"{name}({inside(value.get_params(deep=False))})"
-    if isinstance(value, Mapping):
-        items = (f"{inside(key)}: {inside(one)}" for key, one in value.items())
-        return "{" + ", ".join(items) + "}"
-    if isinstance(value, set | frozenset):
-        return "{" + ", ".join(sorted(map(inside, value))) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(inside, value)) + "]"
-    if isinstance(value, partial):
-        return f"partial{inside([value.func, value.args, value.keywords])}"
-    if inspect.ismethod(value):
-        return f"{name} of {inside(value.__self__)}"
-    if isinstance(value, FunctionType):
-        has_a_name = "<" not in name and not value.__closure__
-        body = _digest(value.__code__, [value.__defaults__, value.__kwdefaults__])
-        return f"{value.__module__}.{name}({body})" if has_a_name else unknown
-    if isinstance(value, type) or inspect.isbuiltin(value):
-        return f"{value.__module__}.{name}"
-    text = repr(value)
-    if " at 0x" not in text:
-        return text
-    # Without a repr of its own an object is what its attributes are, where these are all of it.
-    has_slots = any("__slots__" in vars(kind) for kind in type(value).__mro__)
-    if has_slots or not hasattr(value, "__dict__"):
-        return unknown
-    return f"{type(value).__module__}.{name}({inside(vars(value))})"
-
-
-def _digest(code: CodeType, others: Any = ()) -> str:
-    """Return a checksum of what a function does, whichever lines of its file it stands in."""
-    constants = [
-        _digest(one) if isinstance(one, CodeType) else repr(one)
-        for one in code.co_consts
-    ]
-    parts = [code.co_code.hex(), code.co_names, constants, as_text(others)]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    parts = [value]
+    if isinstance(value, FunctionType):  # another one may follow under the same name
+        code = value.__code__
+        constants = [one for one in code.co_consts if not isinstance(one, CodeType)]
+        parts += [code.co_code, code.co_names, constants, value.__defaults__]
+    try:
+        return f"{name} {joblib.hash(parts)}"
+    except (AttributeError, TypeError, PicklingError):
+        return f"{name}{UNKNOWN}{id(value):#x}"
 
 
 # ---- what trees are evolved for, and what their leaves hold --------------------------------------

@@ -26,7 +26,6 @@ from evotree.estimators.rows import (
     Beside,
     categorical_mask,
     class_weight_of_rows,
-    refuse_text,
 )
 from evotree.fitted import Fitted
 from evotree.front import FrontTree
@@ -217,7 +216,6 @@ def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFra
     """Return how many rows a partition has; of each class those with weight, and their weight."""
     try:
         table, _, weight, classes = reader(*part)
-        refuse_text(table, reader.categorical)
         numbers = table[table.columns[~reader.categorical]]
         encode_in_order([NumericColumn(str(one), 0.0) for one in numbers], numbers)
     except (TypeError, ValueError) as error:

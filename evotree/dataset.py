@@ -5,7 +5,6 @@ rows are few, most trees of a population are perfect on them, and their quality 
 of the rows to come: copies with noise go on telling trees apart.
 """
 
-import hashlib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -325,7 +324,7 @@ class Dataset:
             self.classes,
         ]
         parts += [self.extras, self.feature_names, self.cv]
-        return hashlib.sha256(as_text(parts).encode()).hexdigest()
+        return as_text(parts)
 
     @cached_property
     def raw(self) -> np.ndarray:

@@ -56,8 +56,6 @@ _FIGURES = (
     ("rmse", "RMSE", ".4g"),
     ("concordance", "concordance", ".4f"),
 )
-# No table of confusions is shown of more classes.
-_MOST_CONFUSED = 12
 _FLAGS = ("has_weights", "has_exposures", "has_groups")
 
 
@@ -68,11 +66,10 @@ class Model:
     The mean of several trees predicts. Classes are all strings, all whole numbers, all truth values
     or all floats; without classes numbers are predicted. What is known of the training is for
     `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
-    frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
-    ``r2`` and ``rmse``; of times ``concordance``; of what rows cost the mean, ``cost``, and that of
-    the answer that is best for all, ``base_cost``; the same of test rows with ``test_`` before it;
-    ``select``, the rule that took the tree of the front in the place of the chosen one;
-    ``generations``, ``stop_reason`` and ``seconds``.
+    frequent class); of numbers ``r2`` and ``rmse``; of times ``concordance``; of what rows cost the
+    mean, ``cost``, and that of the answer that is best for all, ``base_cost``; the same of test
+    rows with ``test_`` before it; ``select``, the rule that took the tree of the front in the place
+    of the chosen one; ``generations``, ``stop_reason`` and ``seconds``.
 
     Attributes
     ----------
@@ -258,15 +255,15 @@ class Model:
             f"target     {self.target}: {', '.join(self.labels or [kind])}",
             f"columns    {len(self.schema)}, as {counted(self.tree.n_features, 'feature')}",
             size,
-            *_lines_of_figures(self.training, self.labels or []),
+            *_lines_of_figures(self.training),
             *_lines_of_search(self.training, self.members[0].choice_text),
         ]
         # A file may come from others, and names have any sign in them.
         return "\n".join(map(printable, lines))
 
 
-def _lines_of_figures(known: Mapping[str, Any], labels: list[str]) -> Iterator[str]:
-    """Yield how well training rows are predicted, and rows that were held out; classes each."""
+def _lines_of_figures(known: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how well training rows are predicted, and rows that were held out."""
     lines = [
         f"{name:10} {figures}"
         for name, of in (("training", ""), ("test", "test_"))
@@ -275,16 +272,6 @@ def _lines_of_figures(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
     if "base_rate" in known and lines:
         lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
     yield from lines
-    if "balanced_accuracy" in known:
-        yield f"           balanced accuracy {known['balanced_accuracy']:.4f}"
-        yield "           recall: " + ", ".join(
-            f"{label} {'-' if recall is None else f'{recall:.4f}'}"
-            for label, recall in zip(labels, known["recall"], strict=True)
-        )
-    if "confusion" in known and len(labels) <= _MOST_CONFUSED:
-        yield "           rows of each class, and what they are predicted:"
-        cells = pd.DataFrame(known["confusion"], labels, labels).to_string()
-        yield from (f"             {line}" for line in cells.splitlines())
 
 
 def _lines_of_search(known: Mapping[str, Any], choice: str | None) -> Iterator[str]:

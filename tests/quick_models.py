@@ -22,7 +22,7 @@ from evotree import (
     TAOClassifier,
     TAORegressor,
 )
-from evotree.configuration import group_with, split_params
+from evotree.configuration import with_groups
 
 # Nothing is left for cross-validation to choose.
 FIXED = Regularization(C=1.0, noise=0.1)
@@ -49,13 +49,7 @@ def nested(parameters):
 
 def evolved(kind, **parameters):
     """Return an evolved estimator, or a configuration; see `nested` for the parameters' names."""
-    own, of_groups = split_params(nested(parameters))
-    if "evolution" in of_groups:
-        own["evolution"] = Evolution().set_params(**of_groups.pop("evolution"))
-    model = kind(**own)
-    for name, values in of_groups.items():
-        setattr(model, name, group_with(model, name, values))
-    return model
+    return kind(**with_groups(kind(), nested(parameters)))
 
 
 CLASSIFIERS = [

@@ -1,20 +1,15 @@
-"""Readers of tables: CSV, Parquet, ARFF and the format of LIBSVM."""
+"""Readers of tables: CSV and Parquet."""
 
-import bz2
 import gzip
-import io
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import dump_svmlight_file, load_iris
 
-from evotree.tables import readers
-from evotree.tables.readers import WEIGHT, read_table
+from evotree.tables.readers import read_table
 
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -22,18 +17,8 @@ in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixt
 def read(folder, name, content, **options):
     """Write a file, packed as its name says, and read it."""
     raw = content if isinstance(content, bytes) else content.encode()
-    pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
-    (folder / name).write_bytes(pack(raw))
+    (folder / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
     return read_table(folder / name, **options)
-
-
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.arff.gz", "t.svm.bz2"])
-def test_what_is_far_larger_than_its_file_is_refused(tmp_path, name, monkeypatch):
-    monkeypatch.setattr(readers, "_ALWAYS_READ_BYTES", 2**20)
-    with pytest.raises(
-        ValueError, match=rf"{name} .* holds more than 1048576 bytes, and more"
-    ):
-        read(tmp_path, name, b"0\n" * 2**20)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "table"])
@@ -141,7 +126,7 @@ def test_forms_are_guessed(tmp_path, content, expected):
     assert {name: table[name].tolist() for name in expected} == expected
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.arff", "t"])
+@pytest.mark.parametrize("name", ["t.csv", "t"])
 @pytest.mark.parametrize(
     ("content", "named"),
     [
@@ -179,75 +164,9 @@ def test_parquet(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table["whole"], [1.0, np.nan, 3.0])
     assert table["kind"].tolist()[::2] == ["a", "b"] and pd.isna(table["kind"][1])
     assert table["truth"].tolist() == ["True", "False", "True"]
-    monkeypatch.setattr(readers, "_ALWAYS_READ_BYTES", 10)
-    monkeypatch.setattr(readers, "_MAX_RATIO", 0)
-    with pytest.raises(ValueError, match="holds more than 10 bytes"):
-        read_table(tmp_path / "t.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ValueError, match=r"t\.parquet .*pyarrow"):
         read_table(tmp_path / "t.parquet")
-
-
-ARFF = """% about
-@relation 'a b'
-@ATTRIBUTE age INTEGER
-@attribute 'the height' real
-@attribute colour {red, 'dark blue'}
-@attribute class {u, v}
-@data
-2.5, 1e-3, 'dark blue', u
-% a comment
-?, -1, ?, v
-"""
-
-
-@pytest.mark.parametrize("name", ["t.arff", "t.arff.gz"])
-def test_arff(tmp_path, name):
-    table = read(tmp_path, name, ARFF)
-    assert list(table) == ["age", "the height", "colour", "class"]
-    assert table.dtypes.tolist() == [np.float64, np.float64, object, object]
-    np.testing.assert_array_equal(table["age"], [2.5, np.nan])
-    assert table["colour"][0] == "dark blue" and pd.isna(table["colour"][1])
-    assert table["class"].tolist() == ["u", "v"]
-
-
-NO_CONTROLS = st.characters(exclude_categories=["C", "Z"])
-
-
-@in_one_folder
-@given(labels=st.lists(st.text(NO_CONTROLS), min_size=1, unique=True))
-def test_arff_gives_back_the_labels_that_are_quoted_in_it(tmp_path, labels):
-    quoted = [
-        "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'" for label in labels
-    ]
-    lines = ["@relation r", "@attribute 'it\\'s' {" + ", ".join(quoted) + "}", "@data"]
-    table = read(tmp_path, "t.arff", "\n".join([*lines, *quoted]))
-    assert table["it's"].tolist() == labels
-
-
-@pytest.mark.parametrize(
-    "name", ["t.libsvm", "t.svm", "t.txt", "t.svm.gz", "t.txt.bz2"]
-)
-def test_libsvm(tmp_path, name):
-    X, y = load_iris(return_X_y=True)
-    dump_svmlight_file(X, y, text := io.BytesIO(), zero_based=False)
-    table = read(tmp_path, name, text.getvalue())
-    assert list(table) == ["x1", "x2", "x3", "x4", "target"]
-    np.testing.assert_array_equal(table.to_numpy(), np.column_stack([X, y]))
-
-
-def test_arff_of_sparse_rows_and_of_rows_with_weights(tmp_path):
-    head = "@relation r\n@attribute a {u, v}\n@attribute b integer\n@data\n"
-    sparse = read(tmp_path, "t.arff", head + "{0 v, 1 2}\n{}\n{1 .5}, {3}\n")
-    assert sparse["a"].tolist() == ["v", "u", "u"]
-    assert sparse["b"].tolist() == [2.0, 0.0, 0.5]
-    assert sparse[WEIGHT].tolist() == [1.0, 1.0, 3.0]
-    said = []
-    rows = "u, 1, {0.5}\n\nv, 2\n% {7}\n'v', 3 , { 2 }\n"
-    table = read(tmp_path, "t.arff", head + rows, say=said.append)
-    assert table[WEIGHT].tolist() == [0.5, 1.0, 2.0] and WEIGHT in said[0]
-    assert table["b"].tolist() == [1.0, 2.0, 3.0]
-    assert WEIGHT not in read(tmp_path, "t.arff", head + "u, 1\nv, 2\n")
 
 
 BAD = {
@@ -262,25 +181,6 @@ BAD = {
         'a,b\n"1,2\n': "2 columns",
     },
     "csv.gz": {gzip.compress(np.random.default_rng(0).bytes(999))[:500]: "ended"},
-    "arff": {
-        "a,b\n1,2\n": "",
-        ARFF[: ARFF.index("2.5")]: "no data rows",
-        ARFF + "1, 2, green, u\n": "green",
-        ARFF + "x, 2, red, u\n": "numerical",
-        ARFF + "1, 2, red\n": "",
-        ARFF + "1, 2, red, u, {heavy}\n": "",
-        ARFF.replace("INTEGER", "date 'yyyy'").replace("2.5", "1999"): "",
-        b"@relation r\n@attribute a {\xff}\n@data\n": "utf-8",
-    },
-    "svm": {
-        "": "",
-        "a,b\n1,2\n": "",
-        "1,2 1:3\n": "",
-        "1 3:1 2:1\n": "",
-        "1 99999999999999999999:1\n": "",
-        "1 1:1\n2 2000000000:1\n": "2000000000 features",
-        "a" * 20_000 + "\n": "",
-    },
 }
 
 

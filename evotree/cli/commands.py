@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
-from sklearn.metrics import confusion_matrix, r2_score, root_mean_squared_error
+from sklearn.metrics import classification_report, r2_score, root_mean_squared_error
 
 from evotree import export
 from evotree.cli import rows as tables
@@ -34,6 +33,7 @@ from evotree.schema import text_of
 from evotree.survival import Times, concordance
 from evotree.survival.estimator import EvoTreeSurvival
 from evotree.tables.columns import numbers_of, positions_of
+from evotree.words import printable
 
 ESTIMATORS = {
     "classification": EvoTreeClassifier,
@@ -41,7 +41,6 @@ ESTIMATORS = {
     "survival": EvoTreeSurvival,
 }
 _FORWARD_FOLDS = 5
-READABLE_TERMS = 6
 # Lines of the summary of a model that its report shows.
 FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
 
@@ -58,8 +57,7 @@ def fit(args: argparse.Namespace) -> None:
     rows, test = tables.read_training_rows(args), None
     if args.test_size:
         rows, test = tables.hold_out(rows, args.test_size, args.random_state)
-    is_category = [not is_numeric_dtype(dtype) for dtype in rows.X.dtypes]
-    estimator = ESTIMATORS[rows.task](categorical_features=is_category)
+    estimator = ESTIMATORS[rows.task]()
     parameters = _parameters_of_rows(parameters, args, rows)
     for name in {*parameters} - {*estimator.get_params()}:
         raise ValueError(
@@ -71,15 +69,20 @@ def fit(args: argparse.Namespace) -> None:
     save_model(args.out, model)
     # Rules may be many: the summary stands where a reader of a terminal looks, below.
     print(shown(f"{model.rules()}\n{model.summary()}"))
-    widest = np.count_nonzero(model.tree.weights, axis=1).max()
-    if widest > READABLE_TERMS and "max_split_terms" not in parameters:
-        print(
-            f"a split has {widest} terms: --max-split-terms 2 makes splits of two at most"
-        )
     if test is None:
         print(
             "no rows were held out: --test-size 0.2 measures how new ones are predicted"
         )
+    elif model.classes is not None:
+        by_class = classification_report(
+            test.y,
+            model.predict(test.X),
+            labels=model.classes,
+            target_names=[printable(label) for label in model.labels or []],
+            digits=4,
+            zero_division=0,
+        )
+        print(shown(f"test rows by class\n{by_class}"), end="")
     print(shown(f"wrote {args.out}"))
     if args.report:
         from evotree.report import report
@@ -130,8 +133,6 @@ def _parameters_of_rows(
             raise ValueError(f"--cost-matrix is not for {rows.task}, but for classes")
         costs = tables.read(args.cost_matrix, args)
         costs = costs.set_index(costs.columns[0]).apply(numbers_of)
-        costs.index = [label_of.get(text_of(one), one) for one in costs.index]
-        costs.columns = [label_of.get(one, one) for one in costs.columns]
         with _naming("--cost-matrix"):
             parameters["objective"] = Cost(check_costs(costs, classes))
     return parameters
@@ -332,24 +333,15 @@ def train(
 
 def measure(model: Model, rows: TableRows, test: TableRows | None) -> dict[str, Any]:
     """Return how well training rows, and rows held out, are predicted, as a model keeps it."""
-    parts = {"": rows} if test is None else {"": rows, "test_": test}
     measured: dict[str, Any] = {}
-    for of, part in parts.items():
-        predicted = model.predict(part.X)
-        exposure = part.beside.get("exposure")
-        found = figures(model, part.X, part.y, predicted, exposure)
-        measured |= {f"{of}{name}": value for name, value in found.items()}
-    if model.classes is None:
-        return measured
-    measured["base_rate"] = float(np.mean(part.y == pd.Series(rows.y).mode()[0]))
-    if test is not None:
-        confusion = confusion_matrix(part.y, predicted, labels=model.classes)
-        pairs = zip(np.diag(confusion), confusion.sum(axis=1), strict=True)
-        recall = [float(n_right / n) if n else None for n_right, n in pairs]
-        known = [share for share in recall if share is not None]
-        measured["balanced_accuracy"] = float(np.mean(known))
-        measured["recall"] = recall
-        measured["confusion"] = confusion.tolist()
+    for of, part in (("", rows), ("test_", test)):
+        if part is not None:
+            exposure = part.beside.get("exposure")
+            known = figures(model, part.X, part.y, model.predict(part.X), exposure)
+            measured |= {f"{of}{name}": value for name, value in known.items()}
+    if model.classes is not None:
+        y = rows.y if test is None else test.y
+        measured["base_rate"] = float(np.mean(y == pd.Series(rows.y).mode()[0]))
     return measured
 
 

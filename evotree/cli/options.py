@@ -21,7 +21,7 @@ RETRIED = ("failed", "timeout", "crashed")
 NO_OPTIONS = {"categorical_features", "warm_start", "callbacks", "operators"}
 """Parameters that --categorical says, that one run has no use for, or that hold functions."""
 
-_TABLE = "a table: CSV with a header row (.csv, .csv.gz), .parquet, .arff or .libsvm"
+_TABLE = "a table: CSV with a header row (.csv, .csv.gz), or .parquet"
 
 # ---- what texts are converted to -----------------------------------------------------------------
 
@@ -71,21 +71,14 @@ class Output(Input):
     """The path of a file that a command writes, whole or at its end."""
 
 
-def readable(path: str) -> Input:
-    """Convert the path of a file that is there for argparse."""
-    Path(path).stat()
-    return Input(path)
-
-
-def writable(path: str) -> Output:
-    """Convert the path of a file that can be written for argparse."""
-    check_writable(path)
-    return Output(path)
-
-
 def check_paths(given: Mapping[str, Any]) -> None:
-    """Raise where a command would write over a file that it reads or writes already."""
+    """Raise for files that are not there, cannot be written, or are read or written already."""
     paths = [(name, path) for name, path in given.items() if isinstance(path, Input)]
+    for _, path in paths:
+        if isinstance(path, Output):
+            check_writable(path)
+        else:
+            os.stat(path)
     for (name, path), (other, taken) in permutations(paths, 2):
         is_same = os.path.realpath(path) == os.path.realpath(taken) or (
             os.path.exists(path)
@@ -124,18 +117,14 @@ def search_parameters() -> Iterator[tuple[type, str, list[Any]]]:
 
     Groups of parameters are none.
     """
-    from evotree.configuration import Configuration, constraints_of
+    from evotree.configuration import constraints_of, is_group
     from evotree.engine.config import Evolution
     from evotree.estimators import EvoTreeClassifier
 
     for kind, group in ((EvoTreeClassifier, ""), (Evolution, "evolution__")):
         for name, allowed in constraints_of(kind).items():
             kinds = [one for one in allowed if one is not None]
-            is_group = all(
-                isinstance(one, type) and issubclass(one, Configuration)
-                for one in kinds
-            )
-            if not is_group and name not in NO_OPTIONS:
+            if not all(map(is_group, kinds)) and name not in NO_OPTIONS:
                 yield kind, f"{group}{name}", kinds
 
 
@@ -148,7 +137,7 @@ def search_options() -> tuple[Option, ...]:
         if dict in allowed:
             settings = {"type": entry, "metavar": "[NAME=]VALUE", "nargs": "+"}
         elif os.PathLike in allowed:
-            settings = {"type": writable, "metavar": "FILE"}
+            settings = {"type": Output, "metavar": "FILE"}
         settings |= {"dest": path, "default": argparse.SUPPRESS}
         about = _about_parameter(kind, name)
         options.append(option(f"--{name.replace('_', '-')}", about, **settings))
@@ -182,7 +171,7 @@ LOG = option(
     "--log",
     "append what happens to a file, generations and all (none)",
     metavar="FILE",
-    type=writable,
+    type=Output,
 )
 _PROCESSES = option(
     "--n-jobs", "processes (1)", metavar="N", type=within(int, 1, 1024), default=1
@@ -237,13 +226,13 @@ _FIT = (
         "the model file to write",
         metavar="MODEL.json",
         required=True,
-        type=writable,
+        type=Output,
     ),
     option(
         "--report",
         "write a page about the tree, the others of its front and the run",
         metavar="FILE.html",
-        type=writable,
+        type=Output,
     ),
     LOG,
     option(
@@ -277,13 +266,13 @@ _FIT = (
         "--cost-matrix",
         "a table of what errors cost: the class, then a column for each predicted class",
         metavar="FILE",
-        type=readable,
+        type=Input,
     ),
     option(
         "--resume",
         "go on with the run of a checkpoint, in its file",
         metavar="FILE",
-        type=readable,
+        type=Input,
     ),
 )
 
@@ -320,7 +309,7 @@ COMMANDS = {
                 metavar="DATA",
                 type=Input,
             ),
-            option("--out", "(standard output)", metavar="FILE.csv", type=writable),
+            option("--out", "(standard output)", metavar="FILE.csv", type=Output),
             option(
                 "--proba",
                 "write the shares of all classes, a column each",
@@ -335,9 +324,7 @@ COMMANDS = {
         ("evotree show iris.json --plot tree.png",),
         (
             _MODEL,
-            option(
-                "--plot", "draw the tree as well", metavar="FILE.png", type=writable
-            ),
+            option("--plot", "draw the tree as well", metavar="FILE.png", type=Output),
         ),
     ),
     "export": Command(
@@ -356,7 +343,7 @@ COMMANDS = {
                 "--out",
                 "(standard output); onnx needs one",
                 metavar="FILE",
-                type=writable,
+                type=Output,
             ),
             option(
                 "--proba",
@@ -382,7 +369,7 @@ COMMANDS = {
                 "the page to write",
                 metavar="FILE.html",
                 required=True,
-                type=writable,
+                type=Output,
             ),
             _READ,
         ),
@@ -406,7 +393,7 @@ COMMANDS = {
                 "--plot",
                 "draw scores against sizes (none)",
                 metavar="FILE.png",
-                type=writable,
+                type=Output,
             ),
         ),
         # Options of `fit` that all models would have to know.

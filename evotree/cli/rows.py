@@ -18,7 +18,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_float_dtype, is_numeric_dtype
-from sklearn.model_selection import GroupShuffleSplit, train_test_split
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+)
 
 from evotree.cli import say
 from evotree.model_file import Model
@@ -146,30 +150,28 @@ def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> TableRows:
     beside = {name: _beside(known[column], name) for name, column in for_rows.items()}
     if args.event:
         y = np.column_stack([beside.pop("event"), y])
-    is_category = X.columns.isin(args.categorical)
-    texts = X.loc[:, is_category].map(text_of, na_action="ignore").astype(object)
-    X = words_as_gaps(X, dict.fromkeys(X.columns[~is_category], NUMBERS))
-    check_features(X.loc[:, ~is_category])
+    is_named = X.columns.isin(args.categorical)
+    X = words_as_gaps(X, dict.fromkeys(X.columns[~is_named], NUMBERS))
+    check_texts(X.loc[:, ~is_named])
+    texts = X.loc[:, is_named].map(text_of, na_action="ignore").astype("category")
     beside = pd.DataFrame(beside, known.index).rename(columns={"group": "groups"})
     return TableRows(X.assign(**texts), y, beside, task)
 
 
 def _beside(cells: pd.Series, name: str) -> pd.Series:
     """Return what rows have beside features and targets, of an option that names a column."""
-    if name == "group":
-        read = cells
-    elif name == "time":
-        read = _times_of(cells)
-    else:
+    read = cells
+    if name == "time" and not is_numeric_dtype(cells.dtype):
+        # No order of day and month is guessed.
+        read = pd.to_datetime(cells, format="ISO8601", errors="coerce")
+    elif name != "group":
         read = numbers_of(cells, TRUTH if name == "event" else NUMBERS)
-    is_wrong = read.isna()
-    if name == "event":
-        is_wrong = ~read.isin([0.0, 1.0])
+    is_wrong = ~read.isin([0.0, 1.0]) if name == "event" else read.isna()
     if is_wrong.any():
-        at = is_wrong.argmax()
+        first = is_wrong.argmax()
         raise ValueError(
             f"--{name.replace('_', '-')}: {is_wrong.sum()} rows have no {_FOR_ROWS[name]}, the "
-            f"first is data row {cells.index[at]}, which has {quoted(cells.iloc[at])}"
+            f"first is data row {cells.index[first]}, which has {quoted(cells.iloc[first])}"
         )
     return read
 
@@ -185,14 +187,6 @@ def _task_of(targets: pd.Series, args: argparse.Namespace) -> str:
         "--task classification takes them for classes"
     )
     return "regression"
-
-
-def _times_of(cells: pd.Series) -> pd.Series:
-    """Return numbers or dates, of which no order of day and month is guessed."""
-    numbers = numbers_of(cells)
-    if numbers.notna().sum() == cells.notna().sum():
-        return numbers
-    return pd.to_datetime(cells, format="ISO8601", errors="coerce")
 
 
 def check_names(frame: pd.DataFrame, named: Mapping[str, Collection[str]]) -> None:
@@ -292,20 +286,11 @@ def classes_of(targets: pd.Series) -> np.ndarray:
     return y
 
 
-def check_features(X: pd.DataFrame) -> None:
-    """Raise for a column of text that is numbers with some text, or names of the rows."""
-    for name in X.columns[[not is_numeric_dtype(dtype) for dtype in X.dtypes]]:
+def check_texts(X: pd.DataFrame) -> None:
+    """Raise for a column of text that only tells rows apart."""
+    for name in X:
         column = X[name].dropna()
-        numbers = numbers_of(column)
-        if not is_text(column):
-            bad = column[~np.isfinite(numbers)]
-            if len(bad):
-                raise ValueError(
-                    f"column {name!r}: {quoted(bad.iloc[0])} in data row "
-                    f"{bad.index[0]} is no finite number, as the column's others "
-                    "are; --read na_values=WORD tells what is a missing value"
-                )
-        elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
+        if is_text(column) and column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
             raise ValueError(
                 f"column {name!r} has {column.nunique()} different texts in "
                 f"{len(column)} rows: these are no categories; leave it out by --drop "
@@ -321,26 +306,24 @@ def hold_out(
     Where rows have groups, a share of these is drawn, where they have times, the last rows are
     taken, and all of one time together.
     """
-    n_test = math.ceil(share * len(rows.y))
     is_classes = rows.task == "classification"
     targets = rows.y.reshape(len(rows.y), -1)[:, -1]
+    groups = rows.beside.get("groups")
+    n_test = math.ceil(share * len(targets))
     if "time" in rows.beside:
         times = rows.beside["time"].to_numpy()
         is_test = times >= np.sort(times)[-n_test]
         train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
-    elif "groups" in rows.beside:
-        draw = GroupShuffleSplit(1, test_size=share, random_state=random_state)
-        train, test = next(draw.split(rows.X, groups=rows.beside["groups"].astype(str)))
     else:
         counts = np.unique(targets, return_counts=True)[1]
         least = min(n_test, len(targets) - n_test)
-        is_enough = is_classes and counts.min() >= 2 and least >= counts.size
-        train, test = train_test_split(
-            np.arange(len(targets)),
-            test_size=share,
-            random_state=random_state,
-            stratify=targets if is_enough else None,
-        )
+        kind = ShuffleSplit
+        if groups is not None:
+            kind = GroupShuffleSplit
+        elif is_classes and counts.min() >= 2 and least >= counts.size:
+            kind = StratifiedShuffleSplit
+        draw = kind(1, test_size=share, random_state=random_state)
+        train, test = next(draw.split(targets, targets, groups))
     n_known = pd.unique(targets[train]).size
     if n_known < 2 or (not is_classes and len(test) < 2):
         raise ValueError(

@@ -366,13 +366,6 @@ class SearchConfig(Constrained):
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
-GROUPS: dict[str, type[Configuration]] = {
-    "evolution": Evolution,
-    "checkpoint": Checkpoint,
-}
-"""The parameters of `SearchConfig` that are groups."""
-
-
 _DEFAULT = Evolution()
 
 

@@ -28,10 +28,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import (
-    group_with,
-    split_params,
-)
+from evotree.configuration import with_groups
 from evotree.dataset import (
     EXPOSURE,
     GROUPS,
@@ -96,6 +93,7 @@ class TreeEstimator(RowEncoder):
     @property
     def tree_(self) -> ObliqueTree:
         """The tree, over features in their own units."""
+        check_is_fitted(self)
         return self.fitted_.tree
 
     @property
@@ -105,16 +103,11 @@ class TreeEstimator(RowEncoder):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of groups and splitters, as ``splitter__n_restarts=5``."""
-        own, of_groups = split_params(params)
-        super().set_params(**own)
-        for name, values in of_groups.items():
-            setattr(self, name, group_with(self, name, values))
-        return self
+        return super().set_params(**with_groups(self, params))
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""
-        rows = self._features(X)  # first: it says so where there is no model
-        return self.tree_.apply(rows)
+        return self.tree_.apply(self._features(X))
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
@@ -122,8 +115,7 @@ class TreeEstimator(RowEncoder):
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; nodes are
         positions in the arrays of `tree_`.
         """
-        rows = self._features(X)  # first: it says so where there is no model
-        return self.tree_.decision_path(rows)
+        return self.tree_.decision_path(self._features(X))
 
     def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return encoded rows, and their labels or targets, as many as the tree predicts."""
@@ -157,12 +149,10 @@ class TreeEstimator(RowEncoder):
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""
-        check_is_fitted(self)
         return self.tree_.depth
 
     def get_n_leaves(self) -> int:
         """Return the number of leaves of the tree."""
-        check_is_fitted(self)
         return self.tree_.n_leaves
 
     # ---- explanations ----------------------------------------------------------------------------
@@ -276,8 +266,7 @@ class TreeClassifier(ClassReader, TreeEstimator):
         `evotree.tree.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
         that it reaches. The class that `predict` returns has the largest one.
         """
-        rows = self._features(X)  # first: it says so where there is no model
-        return class_probabilities(self.tree_, self.probabilities_, rows)
+        return class_probabilities(self.tree_, self.probabilities_, self._features(X))
 
 
 class Calibration(NamedTuple):
@@ -301,9 +290,7 @@ class TreeRegressor(NumberReader, TreeEstimator):
     @property
     def residual_std_(self) -> np.ndarray:
         """Standard deviations of the residuals of the leaves' training rows."""
-        std = self.fitted_.deviations
-        assert std is not None
-        return std
+        return cast(np.ndarray, self.fitted_.deviations)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: there may be several outputs."""

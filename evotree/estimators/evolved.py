@@ -14,11 +14,10 @@ from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import StrOptions, check_parameters, documented, with_nested
+from evotree.configuration import StrOptions, check_parameters, documented
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.engine.choice import Choice, penalties_of_rows
 from evotree.engine.config import (
-    GROUPS,
     Evolution,
     Regularization,
     SearchConfig,
@@ -558,13 +557,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; if `deep`, also those of the groups in them."""
-        values: dict[str, Any] = base.TreeEstimator.get_params(self, deep=False)
-        if not deep:
-            return values
-        groups = {name: values[name] for name in GROUPS}
-        if self.evolution is None:
-            groups["evolution"] = Evolution()
-        return with_nested(groups) | values
+        values: dict[str, Any] = base.TreeEstimator.get_params(self, deep)
+        if deep and self.evolution is None:
+            of_evolution = Evolution().get_params()
+            values |= {f"evolution__{name}": one for name, one in of_evolution.items()}
+        return values
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
@@ -627,15 +624,6 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     leaves: Any = "auto"
     class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
-
-    def expected_costs(self) -> np.ndarray:
-        """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
-
-        The expected cost of its label, by the shares of the training rows, and the cost of the
-        features on the way.
-        """
-        check_is_fitted(self)
-        return _expected_costs(self.fitted_)
 
     def cost_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean cost of the predictions of some rows; the lower, the better.

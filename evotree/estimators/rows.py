@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from datetime import date, timedelta
 from numbers import Integral
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -48,20 +47,19 @@ from evotree.log import LOGGER
 from evotree.operators.constraints import with_split_features
 from evotree.schema import (
     LARGEST,
+    NUMBERS,
     SHOWN_NAMES,
-    TRUTH,
     CategoricalColumn,
     Column,
     Schema,
     columns_asked,
-    quoted,
 )
 from evotree.tables.columns import (
     encode_in_order,
     fit_columns,
     has_many_levels,
     is_text,
-    numbers_of,
+    numbers_in,
 )
 from evotree.tables.frames import (
     as_numbers,
@@ -212,10 +210,7 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         check_is_fitted(self)
         refuse_collections(X)
         schema = self.fitted_.schema
-        is_categorical = np.array(
-            [isinstance(column, CategoricalColumn) for column in schema]
-        )
-        if is_categorical.any() or is_frame(X):
+        if is_frame(X) or any(isinstance(one, CategoricalColumn) for one in schema):
             table = as_table(X)
             validate_data(
                 self,
@@ -233,8 +228,6 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
                 return numbers
             table = pd.DataFrame(numbers, copy=False)
         table = table.set_axis(list(schema.names), axis=1)
-        is_truth = [column.holds == TRUTH for column in schema]
-        refuse_text(table, is_categorical | is_truth)
         return encode_in_order(schema, table, self._asked_columns())
 
     def _asked_columns(self) -> set[str]:
@@ -289,7 +282,6 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
     def _fit_schema(self, table: pd.DataFrame, weight: np.ndarray) -> Schema:
         """Learn how columns become features."""
         is_categorical = categorical_mask(table, self.categorical_features)
-        refuse_text(table, is_categorical)
         if isinstance(self.categorical_features, str):
             _warn_of_many_levels(table)
         # Rows without any weight are refused where data sets are made.
@@ -337,7 +329,7 @@ def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
     except ValueError as error:
         if "could not convert" in str(error):
             cells = pd.DataFrame(np.asarray(X, dtype=object))
-            refuse_text(cells.add_prefix("x"), np.zeros(cells.shape[1], dtype=bool))
+            numbers_in(cells.add_prefix("x"), [NUMBERS] * cells.shape[1])
         raise
 
 
@@ -379,30 +371,6 @@ def _warn_of_many_levels(table: pd.DataFrame) -> None:
         )
 
 
-def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
-    """Raise for a column that holds other things than numbers and is not declared categorical."""
-    for j, dtype in enumerate(table.dtypes):
-        if is_categorical[j] or (is_numeric_dtype(dtype) and dtype.kind != "c"):
-            continue
-        column = table.iloc[:, j].dropna()
-        strange = column[numbers_of(column).isna()]
-        if not len(strange):
-            continue
-        held = f"X has {quoted(strange.iloc[0])} in the column {table.columns[j]!r}"
-        if dtype.kind == "c":
-            raise ValueError(f"{held}: allowed are real numbers.")
-        if isinstance(strange.iloc[0], date | timedelta | pd.Period):
-            raise ValueError(
-                f"{held}: allowed are numbers. Make numbers of dates and times, such as days since "
-                "the first."
-            )
-        raise ValueError(
-            f"{held}: allowed are numbers. A column of categories has the dtype 'category', or "
-            "text in all its cells, or categorical_features has its name or, for rows without "
-            "names, its position."
-        )
-
-
 class ClassReader(ClassifierMixin, RowEncoder):
     """An estimator that reads rows with classes."""
 
@@ -411,9 +379,7 @@ class ClassReader(ClassifierMixin, RowEncoder):
     @property
     def classes_(self) -> np.ndarray:
         """Class labels."""
-        classes = self.fitted_.classes
-        assert classes is not None
-        return classes
+        return cast(np.ndarray, self.fitted_.classes)
 
     def _make_dataset(
         self,

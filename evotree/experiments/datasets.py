@@ -1,8 +1,7 @@
 """Loading of benchmark data: from a folder of files, or from scikit-learn.
 
 A plain name stands for a file of that name in a folder, of any form that `evotree.tables.readers`
-knows. The target is the column called ``target``; of an ARFF file without one the attribute called
-``class``, or the last.
+knows. The target is the column called ``target``.
 """
 
 import hashlib
@@ -14,10 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn import datasets
 
-from evotree.tables.readers import ENDINGS, TARGET, read_table
+from evotree.tables.readers import ENDINGS, read_table
 
 BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")  # with scikit-learn
 _BUNDLED = "sklearn:"
+TARGET = "target"  # the column, in upper or lower case
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +81,6 @@ def _read_file(path: Path, target: str | None) -> LoadedData:
     table = read_table(path, na_values=[""])
     named = {str(column).lower(): column for column in table}
     target = target or named.get(TARGET)
-    if target is None and path.name.endswith((".arff", ".arff.gz")):
-        target = named.get("class", table.columns[-1])
     if target not in table:
         raise ValueError(
             f"{path}: it has no column {target or TARGET!r} to predict, which target=... of the "

@@ -216,7 +216,7 @@ def fit_columns(
     is_category = np.asarray(categorical, dtype=bool)
     # A part of a table copies its cells.
     block = frame.loc[:, ~is_category] if is_category.any() else frame
-    numbers = iter(_numbers(block, [NUMBERS] * block.shape[1]).T)
+    numbers = iter(numbers_in(block, [NUMBERS] * block.shape[1]).T)
     columns: list[Column] = []
     for j, name in enumerate(map(str, frame.columns)):
         cells = frame.iloc[:, j]
@@ -252,17 +252,14 @@ def fit_columns(
 def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
     """Return the median, a weight of two being the same as a value given twice."""
     if weight is None or (weight == weight[0]).all():
-        middle = [(len(values) - 1) // 2, len(values) // 2]
-        low, high = np.partition(values, middle)[middle].tolist()
-    else:
-        # Sorted by both, so that rounding does not depend on the order of the rows.
-        order = np.lexsort((weight, values))
-        below = np.cumsum(weight[order])
-        half = 0.5 * below[-1]
-        at = [np.searchsorted(below, half, side) for side in ("left", "right")]
-        low, high = values[order[at]].tolist()
-    # The sum of two huge numbers overflows, that of their halves does not.
-    return low if low == high else 0.5 * low + 0.5 * high
+        return float(np.median(values))
+    # Sorted by both, so that rounding does not depend on the order of the rows.
+    order = np.lexsort((weight, values))
+    below = np.cumsum(weight[order])
+    middle = [
+        np.searchsorted(below, 0.5 * below[-1], side) for side in ("left", "right")
+    ]
+    return float(np.median(values[order[middle]]))
 
 
 def _held_by(cells: pd.Series, is_category: bool) -> str:
@@ -358,7 +355,7 @@ def encode_in_order(
         cells = frame.iloc[:, at : at + len(run)]
         at += len(run)
         if is_number:
-            numbers = _numbers(cells, [column.holds for column in run])
+            numbers = numbers_in(cells, [column.holds for column in run])
             missing = np.isnan(numbers)
             if missing.any():
                 numbers = np.where(missing, [column.fill for column in run], numbers)
@@ -423,8 +420,8 @@ def _warn_of_cells(said: str, columns: list[str]) -> None:
         warnings.warn(f"X has {said}: {shown}.", stacklevel=level_of_user())
 
 
-def _numbers(block: pd.DataFrame, holds: Sequence[str]) -> np.ndarray:
-    """Return columns of numbers, NaN where they are missing, and refuse text and infinity.
+def numbers_in(block: pd.DataFrame, holds: Sequence[str]) -> np.ndarray:
+    """Return columns of numbers, NaN where they are missing, and refuse all else, and infinity.
 
     Where `holds` says that a column holds truth values, words for these are numbers.
     """
@@ -443,13 +440,30 @@ def _numbers(block: pd.DataFrame, holds: Sequence[str]) -> np.ndarray:
     if bad.any():
         column = int(bad.any(axis=0).argmax())
         row = int(bad[:, column].argmax())
-        what = "no number" if np.isnan(numbers[row, column]) else "not a finite number"
+        cell = block.iloc[row, column]
+        wrong = _allowed_beside(cell, numbers[row, column])
         labels = block.index  # those of the whole table, of which this may be a part
         is_whole = labels.equals(pd.RangeIndex(len(block)))
         name = "data row" if is_whole else labels.name or "the row"
         raise ValueError(
-            f"column {str(block.columns[column])!r}: {quoted(block.iloc[row, column])} in {name} "
-            f"{row + 1 if is_whole else labels[row]} is {what}; a missing value is an empty cell, "
-            "or NaN."
+            f"column {str(block.columns[column])!r}: {quoted(cell)} in {name} "
+            f"{row + 1 if is_whole else labels[row]} is {wrong}"
         )
     return numbers
+
+
+def _allowed_beside(cell: Any, number: float) -> str:
+    """Return what a cell is that is no finite number, and what stands in its place."""
+    if isinstance(cell, date | timedelta | pd.Period):
+        return (
+            "no number: make numbers of dates and times, such as days since the first."
+        )
+    if isinstance(cell, complex | np.complexfloating):
+        return "no real number."
+    if not np.isnan(number):
+        return "not a finite number; a missing value is an empty cell, or NaN."
+    return (
+        "no number; a missing value is an empty cell, or NaN. A column of categories has the "
+        "dtype 'category', or text in all its cells, or categorical_features has its name or, "
+        "for rows without names, its position."
+    )

@@ -1,18 +1,11 @@
-"""Readers of tables: CSV and Parquet by pandas, ARFF and the format of LIBSVM.
+"""Readers of tables, by pandas: Parquet, for which it needs pyarrow, and CSV, also gzipped.
 
-In: a file, whose name says what it holds, text also with ``.gz`` or ``.bz2`` behind:
-
-- ``.parquet``: columns of any type, which needs pyarrow;
-- ``.arff``: numeric and nominal attributes; weights of rows are the column ``instance weight``;
-- ``.libsvm``, ``.svm``, ``.txt``: the format of LIBSVM;
-- any other name: CSV, a header row, then rows of as many cells.
-
-Out: a DataFrame of numeric columns and object columns of strings, missing values being NaN. Where a
-file has no names, the columns are x1, x2, ... and ``target``. What cannot be read raises
-`ValueError`, naming the file and the reason. Files are data: no object in them is loaded.
+In: a file; all whose name does not end with ``.parquet`` are CSV, a header row, then rows of as
+many cells. Out: a DataFrame of numeric columns and object columns of strings, missing values being
+NaN. What cannot be read raises `ValueError`, naming the file and the reason. Files are data: no
+object in them is loaded.
 """
 
-import bz2
 import csv
 import gzip
 import io
@@ -22,8 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +23,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-# SciPy's reader knows no letters but those of ASCII; liac-arff, by which scikit-learn reads
-# OpenML's files, has no public name there.
-from sklearn.externals import _arff
-
-TARGET = "target"  # the column of classes in files that do not name their columns
-_PACKED = {"": open, ".gz": gzip.open, ".bz2": bz2.open}
-WEIGHT = "instance weight"
-"""The column of the weights of rows, as ARFF has them in braces."""
-_ROW_WEIGHT = re.compile(r",\s*\{([^{},]*)\}\s*$")
-_ARFF = (".arff", ".arff.gz", ".arff.bz2")
-_LIBSVM = tuple(map("".join, product((".libsvm", ".svm", ".txt"), _PACKED)))
-ENDINGS = (".csv.gz", ".csv", ".parquet", *_ARFF, *_LIBSVM)
-"""Endings of the files that are read."""
-# A line of a sparse file may name any feature; more of them would not fit into any memory.
-_MAX_FEATURES = 1_000_000
-# What is compressed may be many times as large; tables that are more are made to fill the memory.
-_MAX_RATIO = 100
-_ALWAYS_READ_BYTES = 2**27
+ENDINGS = (".csv.gz", ".csv", ".parquet")
+"""Endings of the names of tables."""
 _SHOWN_ERROR_CHARACTERS = 200
 NA_VALUES = ("", "NA", "NaN", "nan")
 """Cells of CSV that are missing values."""
@@ -62,7 +38,6 @@ _GUESSED_FROM_BYTES = 2**22
 _COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"  # a number with a decimal comma
 # Numbers of decimal commas whose thousands have points.
 _POINTS = r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*"
-_WHOLE = re.compile(r"^(\s*@attribute\s.*\s)integer\s*$", re.IGNORECASE | re.MULTILINE)
 # How files begin that are not text, whatever their names say.
 _OTHER_FORMS = {
     b"PK": "it is a workbook of Excel, or another archive: save the table as CSV",
@@ -84,23 +59,19 @@ def read_table(
     """Read a table from a file, in the way of the ending of its name.
 
     Columns that are named by `texts` are not taken for numbers: codes such as 01 stay so. Other
-    options are those of pandas' ``read_csv`` or ``read_parquet``, of ARFF ``encoding`` alone. What
-    is not given is guessed of CSV: the separator from the first lines, and where it is not a comma
-    the decimal sign from the cells. A guess is told to `say`.
+    options are those of pandas' ``read_csv`` or ``read_parquet``. What is not given is guessed of
+    CSV: the separator from the first lines, and where it is not a comma the decimal sign from the
+    cells. A guess is told to `say`.
     """
     path = Path(path)
     with reading(path):
         if path.suffix == ".parquet":
-            frame = _read_parquet(path, options)
-        elif path.name.endswith(_LIBSVM):
-            frame = _read_libsvm(_unpacked(path))
+            frame = pd.read_parquet(path, **options).reset_index(drop=True)
+            frame.columns = frame.columns.map(str)
         else:
-            read = _read_arff if path.name.endswith(_ARFF) else _read_csv
             options = {"encoding": "utf-8-sig"} | options
             try:
-                frame = read(
-                    _unpacked(path), texts, lambda x: say(f"{path}: {x}"), options
-                )
+                frame = _read_csv(path, texts, say, options)
             except UnicodeError as error:
                 # Windows' programs write so in Western Europe, or in UTF-16.
                 raise ValueError(
@@ -132,32 +103,14 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{path} cannot be read: {reason}") from error
 
 
-def _check_size(path: Path, n_bytes: float) -> int:
-    """Return how many bytes a file may hold once it is unpacked; raise where it holds more."""
-    most = max(_ALWAYS_READ_BYTES, _MAX_RATIO * path.stat().st_size)
-    if n_bytes > most:
-        raise ValueError(
-            f"it is compressed and holds more than {most} bytes, and more than {_MAX_RATIO} times "
-            "its size: unpack it first"
-        )
-    return most
-
-
-def _unpacked(path: Path) -> bytes:
-    """Return what is in a file of text that may be compressed."""
-    open_it: Any = _PACKED.get(path.suffix, open)
-    with open_it(path, "rb") as file:
-        raw: bytes = file.read(_check_size(path, 0) + 1)
-    _check_size(path, len(raw))
-    for begin, reason in _OTHER_FORMS.items():
-        if raw.startswith(begin):
-            raise ValueError(reason)
-    return raw
-
-
 def _read_csv(
-    raw: bytes, texts: Collection[str], say: _Say, given: dict[str, Any]
+    path: Path, texts: Collection[str], say: _Say, given: dict[str, Any]
 ) -> pd.DataFrame:
+    raw = path.read_bytes()
+    if path.suffix == ".gz":
+        raw = gzip.decompress(raw)
+    if reasons := [_OTHER_FORMS[sign] for sign in _OTHER_FORMS if raw.startswith(sign)]:
+        raise ValueError(reasons[0])
     head = io.StringIO(raw[:_GUESSED_FROM_BYTES].decode(given["encoding"], "replace"))
     lines = list(islice(filter(str.strip, head), _GUESSED_FROM_LINES))
     options: dict[str, Any] = {
@@ -173,7 +126,9 @@ def _read_csv(
     elif "sep" not in given:
         options["sep"] = sep = _separator(lines)
         if sep != ",":
-            say(f"read as separated by {_SEPARATORS[sep]}; --read sep=SIGN sets it")
+            say(
+                f"{path}: read as separated by {_SEPARATORS[sep]}; --read sep=SIGN sets it"
+            )
     options |= given
 
     names = next(csv.reader(lines, delimiter=options["sep"]), [])
@@ -183,11 +138,10 @@ def _read_csv(
             f"column names must be distinct; repeated: {', '.join(repeated[:10])}"
         )
     if options["sep"] != "," and "decimal" not in options:
-        options["decimal"] = _decimal(
-            pd.read_csv(io.BytesIO(raw), **options | {"nrows": 1000, "dtype": str})
-        )
+        some = options | {"nrows": 1000, "dtype": str}
+        options["decimal"] = _decimal(pd.read_csv(io.BytesIO(raw), **some))
         if options["decimal"] == ",":
-            say("read with decimal commas; --read decimal=. leaves them")
+            say(f"{path}: read with decimal commas; --read decimal=. leaves them")
     try:
         frame = pd.read_csv(io.BytesIO(raw), **options)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
@@ -217,11 +171,11 @@ def _separator(lines: Sequence[str]) -> str:
 def _decimal(texts: pd.DataFrame) -> str:
     """Return the decimal sign of most cells that have one."""
     cells = texts.stack().astype(str)
-    n_commas, n_points = (
-        cells.str.fullmatch(number).sum()
-        for number in (f"{_COMMA}|(?=.*,){_POINTS}", _COMMA.replace(",", "[.]"))
+    of_commas = f"{_COMMA}|(?=.*,){_POINTS}"
+    n_commas = cells.str.fullmatch(of_commas).sum()
+    return (
+        "," if n_commas > cells.str.fullmatch(_COMMA.replace(",", "[.]")).sum() else "."
     )
-    return "," if n_commas > n_points else "."
 
 
 def _without_points(column: pd.Series) -> pd.Series:
@@ -231,14 +185,6 @@ def _without_points(column: pd.Series) -> pd.Series:
     if cells[is_pointed].astype(str).str.fullmatch(_POINTS).all():
         cells[is_pointed] = cells[is_pointed].str.replace(".", "", regex=False)
     return cells
-
-
-def _read_parquet(path: Path, options: dict[str, Any]) -> pd.DataFrame:
-    parquet = import_module("pyarrow.parquet")
-    size = parquet.read_metadata(path)
-    _check_size(path, 8 * size.num_rows * size.num_columns)
-    frame = pd.read_parquet(path, **options).reset_index(drop=True)
-    return frame.set_axis(frame.columns.map(str), axis=1)
 
 
 def plain_column(column: pd.Series) -> pd.Series:
@@ -254,36 +200,3 @@ def plain_column(column: pd.Series) -> pd.Series:
 def _is_number(column: pd.Series) -> bool:
     """Return whether cells are numbers, and no truth values."""
     return is_numeric_dtype(column) and not is_bool_dtype(column)
-
-
-def _read_arff(
-    raw: bytes, _: Collection[str], say: _Say, given: dict[str, Any]
-) -> pd.DataFrame:
-    # Whole numbers are read as others are, or decimals among them would be lost.
-    text = re.sub(_WHOLE, r"\1 REAL", raw.decode(given["encoding"]))
-    head, *body = re.split(r"(?im)^(?=\s*@data)", text, maxsplit=1)
-    lines = [
-        line for line in "".join(body).splitlines() if re.match(r"\s*[^\s%]", line)
-    ]
-    read = _arff.loads(head + "\n".join(_ROW_WEIGHT.sub("", line) for line in lines))
-    names = [re.sub(r"\\(.)", r"\1", name) for name, _ in read["attributes"]]
-    frame = pd.DataFrame(read["data"], columns=names)
-    weights = [_ROW_WEIGHT.search(line) for line in lines[1:]]
-    if any(weights):
-        frame[WEIGHT] = [float(one[1]) if one else 1.0 for one in weights]
-        say(f"the weights of its rows are the column {WEIGHT!r}")
-    return frame
-
-
-def _read_libsvm(raw: bytes) -> pd.DataFrame:
-    # It imports 148 modules more, and few processes read such a file.
-    from sklearn.datasets import load_svmlight_file
-
-    data, target = load_svmlight_file(io.BytesIO(raw))
-    if data.shape[1] > _MAX_FEATURES:
-        raise ValueError(
-            f"it has {data.shape[1]} features; at most {_MAX_FEATURES} are read"
-        )
-    frame = pd.DataFrame(data.toarray())
-    frame.columns = [f"x{m + 1}" for m in range(frame.shape[1])]
-    return frame.assign(**{TARGET: target})

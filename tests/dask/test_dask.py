@@ -246,7 +246,7 @@ def test_estimators_name_the_door_of_collections():
     [
         (lambda t: t.drop(columns="n"), r"X has the columns \['size', 'colour'\]"),
         (lambda t: t[["n", "size", "colour"]], "X has the columns"),
-        (lambda t: t.assign(size="big"), "X has 'big' in the column 'size'"),
+        (lambda t: t.assign(size="big"), "column 'size': 'big' in"),
         (lambda t: t.assign(n=np.inf), "column 'n': inf"),
         (lambda t: t[:7], "y has shape"),
     ],

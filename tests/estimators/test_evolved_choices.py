@@ -1,12 +1,12 @@
 """What evolved estimators choose: from the front, by noise and penalties, by cross-validation."""
 
 from copy import deepcopy
+from itertools import product
 
 import numpy as np
 import pytest
 from sklearn.datasets import (
     load_breast_cancer,
-    load_diabetes,
     load_iris,
     load_wine,
     make_classification,
@@ -148,32 +148,28 @@ def test_where_no_split_pays_the_front_has_larger_trees(changed, islands):
     assert model.select_tree("tree").tree_.n_leaves > 1
 
 
+SIZES = {
+    "size": "n_nodes",
+    "leaves": "n_leaves",
+    "terms": "n_terms",
+    "complexity": "complexity",
+}
+
+
 def test_trees_are_selected_by_size_and_by_rows_held_out(cancer):
     X, held_out, y, truth = cancer
     names = [np.array(["no", "yes"])[codes] for codes in (y, truth)]
     model = brief(size_penalty=0.0, max_generations=10).fit(X, names[0])
     best = model.select_tree("accurate", held_out, names[1]).tree_
     score = model.score(held_out, names[1])
-    for member in model.pareto_front_:
-        for rule in ("size", "leaves", "terms", "complexity"):
-            size = {
-                "size": member.n_nodes,
-                "leaves": member.n_leaves,
-                "terms": member.n_terms,
-            }
-            size["complexity"] = member.complexity
-            chosen = model.select_tree(f"{rule}<={size[rule]}").tree_
-            own = {
-                "size": chosen.n_nodes,
-                "leaves": chosen.n_leaves,
-                "terms": chosen.n_terms,
-            }
-            assert own.get(rule, chosen.complexity) <= size[rule]
-            front = model.pareto_front_
-            assert front[front.chosen] is chosen and f"-> {front.chosen:>2} " in repr(
-                front
-            )
-            assert model.score(held_out, names[1]) <= score + 1e-12
+    for member, (rule, size) in product(model.pareto_front_, SIZES.items()):
+        bound = getattr(member, size)
+        chosen = model.select_tree(f"{rule}<={bound}").tree_
+        assert getattr(chosen, size) <= bound
+        front = model.pareto_front_
+        assert front[front.chosen] is chosen
+        assert f"-> {front.chosen:>2} " in repr(front)
+        assert model.score(held_out, names[1]) <= score + 1e-12
     smaller = model.select_tree("simplest", held_out, names[1]).tree_
     assert smaller.complexity <= best.complexity
     error = np.sqrt(score * (1.0 - score) / len(truth))
@@ -189,32 +185,22 @@ def test_trees_are_selected_by_size_and_by_rows_held_out(cancer):
     assert model.tree_ is smaller
 
 
-@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
-def test_every_tree_of_the_front_predicts(kind):
-    X, y = (load_iris if kind is EvoTreeClassifier else load_diabetes)(return_X_y=True)
-    model = brief(kind, size_penalty=0.002).fit(X, y)
-    front, before = model.pareto_front_, model.tree_
+@pytest.mark.parametrize("method", ["predict", "apply", "predict_proba"])
+def test_trees_of_the_front_are_named_by_position_or_themselves(method):
+    X, y = load_iris(return_X_y=True)
+    model = brief(size_penalty=0.002).fit(X, y)
+    front, call = model.pareto_front_, getattr(model, method)
     n = len(front)
     assert n >= 3
-    for at, member in enumerate(front):
-        assert (model.apply(X, tree=at) == member.apply(X)).all()
-        for tree in (np.int64(at), at - n, deepcopy(member)):
-            np.testing.assert_array_equal(model.predict(X, tree), model.predict(X, at))
-    assert model.tree_ is before
+    for tree in (np.int64(1), 1 - n, deepcopy(front[1])):
+        np.testing.assert_array_equal(call(X, tree), call(X, 1))
     stranger = deepcopy(front[-1])
     stranger.weights = stranger.weights * 2.0
     for wrong in (n, -n - 1, 0.0, "best", stranger):
-        for method in (
-            model.predict,
-            model.apply,
-            getattr(model, "predict_proba", model.predict),
-        ):
-            with pytest.raises(
-                ValueError, match=f"tree=.*0 to {n - 1}, and its members"
-            ):
-                method(X, tree=wrong)
+        with pytest.raises(ValueError, match=f"tree=.*0 to {n - 1}, and its members"):
+            call(X, tree=wrong)
     with pytest.raises(NotFittedError):
-        brief(kind).predict(X, tree=0)
+        brief().predict(X, tree=0)
 
 
 # ---- the fitness ---------------------------------------------------------------------------------

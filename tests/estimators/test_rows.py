@@ -167,63 +167,63 @@ def test_many_levels_of_text_are_warned_of(n_levels):
     assert all(f"'name' ({n_levels})" in one for one in said)
 
 
+NOT_ENCODED = {
+    r"column 'colour': 'red' in data row 1 is no number; .* A column of categories": lambda X: (
+        X.assign(colour=["red", *map(str, range(len(X) - 1))])
+    ),
+    r"column 'x1': 'red' in data row 1 is no number": lambda X: [[1.0, "red"]] * len(X),
+    r"column 'extra': 2020-01-01 00:00:00 in data row 1 is .* numbers of dates": lambda X: (
+        X.assign(extra=pd.Timestamp(2020, 1, 1))
+    ),
+    r"column 'extra': 2020-01-01 in data row 1 is .* numbers of dates": lambda X: (
+        X.assign(extra=pd.Timestamp(2020, 1, 1).date())
+    ),
+    r"column 'extra': \(1\+2j\) in data row 1 is no real number\.$": lambda X: X.assign(
+        extra=1.0 + 2.0j
+    ),
+    r"^Complex data not supported: .{,60}$": lambda X: [[1j, 0.0]] * len(X),
+    r"X has the column 'sex' more than once": lambda X: X.rename(
+        columns={"colour": "sex"}
+    ),
+    r"'extra': inf in data row 3 is not a finite number": lambda X: X.assign(
+        extra=[0.0, 1.0] + [np.inf] * (len(X) - 2)
+    ),
+    r"infinity": lambda X: np.full((len(X), 1), np.inf),
+    r"no column .* makes a feature": lambda X: X[["sex"]].assign(
+        sex=pd.Categorical(["m"] * len(X))
+    ),
+}
+NOT_PREDICTED = {
+    r"column 'extra': 'much' in data row 1 is no number": lambda X: X.assign(
+        extra="much"
+    ),
+    r"column 'extra': 'much' in data row 2 is no number": lambda X: X.assign(
+        extra=["0.5", "much"] + ["1"] * (len(X) - 2)
+    ),
+    r"'size': -inf in data row 1": lambda X: X.assign(size=-np.inf),
+    r"should match|unseen at fit": lambda X: X.rename(columns={"sex": "kind"}),
+    r"X has shape \(0, 5\)": lambda X: X.iloc[:0],
+}
+
+
+@pytest.mark.parametrize("named", NOT_ENCODED)
 @every
-def test_what_cannot_be_encoded_is_named(model):
+def test_what_cannot_be_encoded_is_named(model, named):
     X, y = mixed_for(model)
-    cell = "X has 'red' in the column 'colour': allowed are numbers. A column of categories has "
-    numbers = pd.Series(np.arange(len(y), dtype=np.float64)).astype(str)
-    rows = X.assign(colour=numbers.where(numbers.index > 0, "red"))
-    for some in (rows, as_polars(rows).cast({"colour": str})):
-        with pytest.raises(ValueError, match=cell):
-            clone(model).fit(some, y)
-    with pytest.raises(
-        ValueError,
-        match=r"in the column 'colour': .* categorical_features has its name",
-    ):
-        clone(model).set_params(categorical_features=None).fit(X, y)
-    with pytest.raises(ValueError, match="X has 'red' in the column 'x1'"):
-        clone(model).fit([[1.0, "red"]] * len(y), y)
-    day = pd.Timestamp(2020, 1, 1)
-    for extra, named in (
-        (day, "X has 2020-01-01 00:00:00 in the column 'extra': .* numbers of da"),
-        (day.date(), "X has 2020-01-01 in the column 'extra': .* numbers of dates"),
-        (
-            1.0 + 2.0j,
-            r"X has \(1\+2j\) in the column 'extra': allowed are real numbers\.$",
-        ),
-    ):
-        with pytest.raises(ValueError, match=named):
-            clone(model).fit(X.assign(extra=extra), y)
-    for rows in (np.full((len(y), 2), 1j), [[1j, 0.0]] * len(y)):
-        with pytest.raises(ValueError, match=r"^Complex data not supported: .{,60}$"):
-            clone(model).fit(rows, y)
-    with pytest.raises(ValueError, match="X has the column 'sex' more than once"):
-        clone(model).fit(X.rename(columns={"colour": "sex"}), y)
-    with pytest.raises(
-        ValueError, match=r"'extra': inf in data row 3 is not a finite number"
-    ):
-        clone(model).fit(X.assign(extra=[0.0, 1.0] + [np.inf] * (len(y) - 2)), y)
-    with pytest.raises(ValueError, match="infinity"):
-        clone(model).fit(np.full((len(y), 1), np.inf), y)
-    with pytest.raises(ValueError, match=r"no column .* makes a feature"):
-        clone(model).fit(X[["sex"]].assign(sex=pd.Categorical(["m"] * len(y))), y)
-    fitted = clone(model).fit(X, y)
-    for rows in (
-        X.assign(extra="much"),
-        X.assign(extra=["0.5", "much"] + ["1"] * (len(y) - 2)),
-    ):
-        with pytest.raises(ValueError, match="X has 'much' in the column 'extra'"):
-            fitted.predict(rows)
-    with pytest.raises(ValueError, match="'size': -inf in data row 1"):
-        fitted.predict(X.assign(size=-np.inf))
-    with pytest.raises(ValueError, match=r"should match|unseen at fit"):
-        fitted.predict(X.rename(columns={"sex": "kind"}))
-    with pytest.raises(ValueError, match=re.escape("X has shape (0, 5)")):
-        fitted.predict(X.iloc[:0])
+    with pytest.raises(ValueError, match=named):
+        clone(model).fit(NOT_ENCODED[named](X), y)
+
+
+@pytest.mark.parametrize("named", NOT_PREDICTED)
+@every
+def test_what_cannot_be_predicted_is_named(model, named):
+    fitted, X, _ = fitted_to_mixed(model)
+    with pytest.raises(ValueError, match=named):
+        fitted.predict(NOT_PREDICTED[named](X))
 
 
 @pytest.mark.parametrize(
-    "given", [[5], [-1], ["size", "weight"], [True], [[0]], [0.5], "dtype", 3]
+    "given", [[5], [-1], ["size", "weight"], [True], [[0]], [0.5], "dtype", 3, None]
 )
 def test_wrong_categorical_features_are_named(given):
     X, y = mixed()

@@ -4,7 +4,6 @@ import gzip
 import hashlib
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes
 
@@ -44,19 +43,6 @@ def test_wrong_names_and_contents_are_refused(tmp_path, name, content, message):
     (tmp_path / "toy.csv").write_text(content)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         load(name, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("names", "target"),
-    [("a b c", "c"), ("Class b c", "Class"), ("class target c", "target")],
-)
-def test_the_target_of_an_arff_file(tmp_path, names, target):
-    header = "".join(f"@attribute {name} numeric\n" for name in names.split())
-    (tmp_path / "toy.arff").write_text(f"@relation r\n{header}@data\n0.5,1.5,2.5\n")
-    data = load("toy", tmp_path)
-    row = pd.Series([0.5, 1.5, 2.5], names.split())
-    assert data.y.tolist() == [row.pop(target)]
-    assert data.X.iloc[0].to_dict() == row.to_dict()
 
 
 def test_load_bundled_sets():
