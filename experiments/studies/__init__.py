@@ -23,7 +23,6 @@ STUDIES = (
     "regression",
     "srbench",
     "steady",
-    "survival",
     "tao",
     "wodt",
 )

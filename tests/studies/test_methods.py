@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.experiments.experiment import tree_sizes
 from evotree.experiments.protocols import stratified_folds
-from experiments.methods import chosen, classifiers, regressors, trees
+from experiments.methods import chosen, classifiers, regressors
 from experiments.methods import trees as made
 
 PACKAGES = {
@@ -25,7 +25,6 @@ PACKAGES = {
         "interpret.glassbox",
     ),
     "xgboost": (chosen.ChosenClassifier(chosen.xgboost), "xgboost"),
-    "obliquetree": (trees.PAIRS, "obliquetree"),
     "cubist": (chosen.ChosenRegressor(regressors.cubist_rules), "cubist"),
 }
 
@@ -85,10 +84,7 @@ def test_the_extra_installs_the_versions_that_are_named():
     setup = ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     extras = setup["options.extras_require"]
-    lines = [
-        line for name in ("peers", "survival") for line in extras[name].split("\n")
-    ]
-    lines = list(filter(None, lines))
+    lines = list(filter(None, extras["peers"].split("\n")))
     assert {tuple(line.split(" ==")) for line in lines} == set(chosen.VERSIONS.items())
 
 

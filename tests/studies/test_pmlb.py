@@ -11,7 +11,6 @@ from sklearn.model_selection import StratifiedKFold
 from evotree import EvoTreeClassifier
 from experiments import suites
 from experiments.studies import pmlb
-from experiments.study import Results
 from tests.quick_models import FREE, evolved
 
 
@@ -64,35 +63,6 @@ def test_a_fit_on_a_score_is_told_from_a_tree(n_classes):
         for leaves in ("constant", "score")
     }
     assert "score" not in returned["constant"] and "score" in returned["score"]
-
-
-def test_copies_count_once(tmp_path):
-    """Two copies have 10 points more than a forest and none, another set 3 points less."""
-    gains = {"german": 0.1, "credit-g": 0.0, "led24": -0.03}
-    forest = pmlb.PUBLISHED.query("method == 'Random forest'")
-    forest = forest[forest["dataset"].isin(gains)]
-    runs = forest.assign(
-        method=pmlb.EVOTREE,
-        seed=42,
-        accuracy=forest["accuracy"] + forest["dataset"].map(gains),
-        auc=0.75,
-        log_loss=0.5,
-        complexity=7.0,
-        seconds=1.0,
-        kind=[3, 3, 0] * 4,
-    )
-    made = pmlb.report(Results(runs, tmp_path))
-    d = np.array([5.0, -3.0])
-    cell = f"{d.mean():+.2f} ± {d.std(ddof=1) / np.sqrt(2):.2f} (1 / 0 / 1)"
-    chosen, confirmed, _ = made["parts"].split("\n## ")
-    assert confirmed.startswith("2 families that confirm them\n")
-    (row,) = (one for one in confirmed.splitlines() if "| Random forest |" in one)
-    assert row.endswith(f" | {cell} |")
-    assert chosen.startswith("## 0 families")
-    said = "AUC 75.00, log loss 0.500, complexity 7.0, seconds 1.0."
-    assert confirmed.rstrip().endswith(said)
-    assert made["kinds"].count("| tree on a score | 8 |") == 1
-    assert made["cells"].count("\n") == 1 + len(gains)
 
 
 def test_another_origin_is_a_tree():

@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 from evotree.experiments.protocols import Task
 from experiments import load_study
 from experiments.studies import tao
+from experiments.study import load_public
 from experiments.suites import OFFICIAL
 
 
@@ -41,16 +42,41 @@ def test_tao_draws_letter_anew_for_each_fit(tmp_path, monkeypatch):
     assert set(drawn[0][0]) != set(drawn[1][0])
 
 
-def test_raddt_draws_a_quarter_to_test(tmp_path):
-    write_numbers(tmp_path, "space-ga", 100, np.random.default_rng(0).normal(size=100))
-    tests = []
-    for seed in (0, 1):
-        train, test = numbers_of(
-            "regression", "space-ga", tmp_path, seed, stratified=False
-        )
-        assert len(train) == 75 and sorted([*train, *test]) == list(range(100))
-        tests.append(set(test))
-    assert tests[0] != tests[1]
+def test_gea_odt_has_the_parts_of_its_paper(tmp_path, monkeypatch):
+    """Waveform is drawn for each fit, and sat has the official parts under its name of a file."""
+    monkeypatch.setattr("experiments.suites.OFFICIAL_TRAIN_ROWS", {"satimage": 40})
+    write_numbers(tmp_path, "satimage")
+    train, test = numbers_of("gea_odt", "sat", tmp_path)
+    assert train.tolist() == [*range(40)] and test.tolist() == [*range(40, 60)]
+    y = write_numbers(tmp_path, "waveform21", 4_500)
+    drawn = [numbers_of("gea_odt", "waveform", tmp_path, seed) for seed in (0, 1)]
+    for train, test in drawn:
+        assert np.bincount(y[train]).tolist() == [200] * 3 and len(test) == 3_000
+        assert not {*train} & {*test}
+    assert set(drawn[0][0]) != set(drawn[1][0])
+
+
+def test_some_data_sets_need_no_folder(monkeypatch):
+    """OpenML's are checked for the paper's size; a missing folder is named for the others."""
+    protocol, X = (
+        load_study("wodt").experiment.protocol,
+        pd.DataFrame({"x": range(699)}),
+    )
+    assert protocol.load("iris", None).X.shape == (150, 4)
+
+    def fetch(data_id, **options):
+        assert data_id == 15
+        return X, pd.Series(["benign", "malignant", "benign"] * 233, dtype="category")
+
+    monkeypatch.setattr("experiments.study.fetch_openml", fetch)
+    load_public.cache_clear()
+    with pytest.raises(ValueError, match=r"breast-w of OpenML.*\(699, 1\).*\(699, 9\)"):
+        protocol.load("breast", None)
+    X[list("abcdefgh")] = 0
+    assert protocol.load("breast", None).y[1] == "malignant"
+    load_public.cache_clear()
+    with pytest.raises(ValueError, match="data_home .* of the data set 'letter'"):
+        protocol.load("letter", None)
 
 
 def test_a_recipe_of_tao_cuts_and_optimizes():
