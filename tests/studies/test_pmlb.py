@@ -2,42 +2,13 @@
 
 from types import SimpleNamespace
 
-import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
-from sklearn.model_selection import StratifiedKFold
 
 from evotree import EvoTreeClassifier
 from experiments import suites
 from experiments.studies import pmlb
 from tests.quick_models import FREE, evolved
-
-
-def test_rows_are_those_of_the_published_folds(tmp_path):
-    (tmp_path / pmlb.FOLDER).mkdir()
-    y = np.random.default_rng(0).choice([3, 1, 7], 61)
-    rows = pd.DataFrame({"x": np.arange(61), "target": y})
-    rows.to_csv(tmp_path / pmlb.FOLDER / "iris.csv", index=False)
-    tasks = [one for one in pmlb.EXPERIMENT.tasks() if one.dataset == "iris"]
-    protocol = pmlb.EXPERIMENT.protocol
-    folds = StratifiedKFold(4, shuffle=True, random_state=42).split(rows, y)
-    for task, (train, test) in zip(tasks, folds, strict=True):
-        parts = protocol.take_parts(task, tmp_path)
-        np.testing.assert_array_equal(parts.X_train[:, 0], train)
-        np.testing.assert_array_equal(parts.X_test[:, 0], test)
-        np.testing.assert_array_equal(parts.y_test, y[test])
-        assert protocol.random_state(task) == 0
-
-
-def test_published_accuracies_are_of_the_sets_and_folds_of_the_study():
-    published = pmlb.PUBLISHED
-    cells = published[["dataset", "fold", "method"]]
-    assert not cells.duplicated().any() and published["accuracy"].between(0, 1).all()
-    assert set(cells["dataset"]) == {*suites.PMLB} and len({*suites.PMLB}) == 69
-    assert {*pmlb.METHODS} == {*cells["method"], pmlb.EVOTREE}
-    assert len(cells) == 69 * pmlb.N_FOLDS * 16
-    assert {*pmlb.OTHER_ROWS} < {*suites.PMLB}
 
 
 def test_a_family_is_on_one_side_with_all_its_copies():

@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from evotree.experiments.protocols import Task
 from experiments import load_study
-from experiments.studies import tao
+from experiments.studies import pmlb, srbench, tao
 from experiments.study import load_public
 from experiments.suites import OFFICIAL
 
@@ -20,14 +21,48 @@ def write_numbers(folder, name, n_rows=60, target=None):
     return y
 
 
-def numbers_of(study, dataset, folder, seed=0, fold=OFFICIAL, stratified=True):
+def parts_of(study, dataset, folder, seed=0, fold=OFFICIAL, stratified=True):
+    """Return the rows of a fit."""
+    protocol = load_study(study).experiment.protocol
+    return protocol.take_parts(Task(dataset, "", fold, seed), folder, stratified)
+
+
+def numbers_of(*place):
     """Return the numbers of the training rows and of the test rows of a fit."""
-    protocol, task = (
-        load_study(study).experiment.protocol,
-        Task(dataset, "", fold, seed),
-    )
-    parts = protocol.take_parts(task, folder, stratified)
+    parts = parts_of(*place)
     return parts.X_train[:, 0].astype(int), parts.X_test[:, 0].astype(int)
+
+
+@pytest.mark.parametrize("most", [10, 10_000])
+def test_rows_are_drawn_as_srbench_draws_them(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(srbench, "MAX_TRAIN_ROWS", most)
+    y = np.random.default_rng(0).normal(50.0, 7.0, 61)
+    write_numbers(tmp_path, "toy", 61, y)
+    for seed in srbench.SEEDS[:2]:
+        parts = parts_of("srbench", "toy", tmp_path, seed)
+        train, test = train_test_split(
+            np.arange(61), train_size=0.75, test_size=0.25, random_state=seed
+        )
+        if most < len(train):
+            stream = np.random.RandomState(seed)
+            train = train[stream.choice(len(train), size=most, replace=False)]
+        np.testing.assert_array_equal(parts.X_train[:, 0], train)
+        # Of the training rows mean and deviation are 0 and 1.
+        scaled = (y - y[train].mean()) / y[train].std()
+        np.testing.assert_allclose(parts.y_train, scaled[train])
+        np.testing.assert_allclose(parts.y_test, scaled[test])
+
+
+def test_rows_are_those_of_the_published_folds_of_pmlb(tmp_path):
+    (tmp_path / pmlb.FOLDER).mkdir()
+    y = np.random.default_rng(0).choice([3, 1, 7], 61)
+    write_numbers(tmp_path / pmlb.FOLDER, "iris", 61, y)
+    tasks = [task for task in pmlb.EXPERIMENT.tasks() if task.dataset == "iris"]
+    folds = StratifiedKFold(4, shuffle=True, random_state=42).split(y, y)
+    for task, (train, test) in zip(tasks, folds, strict=True):
+        numbers = numbers_of("pmlb", "iris", tmp_path, task.seed, task.fold)
+        assert [*map(list, numbers)] == [[*train], [*test]]
+        assert pmlb.EXPERIMENT.protocol.random_state(task) == 0
 
 
 def test_tao_draws_letter_anew_for_each_fit(tmp_path, monkeypatch):
