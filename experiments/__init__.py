@@ -4,8 +4,6 @@ A study is a module of `experiments.studies`; ``python -m experiments NAME`` run
 ``from experiments import NAME`` with ``NAME.run("out", "data")``.
 """
 
-from typing import Any
-
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Protocol
@@ -19,7 +17,7 @@ __all__ = ["Experiment", "Protocol", "run_experiment", "write_report", "compare"
 __all__ += ["STUDIES", "load_study"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Return a study by its name."""
     if name in STUDIES:
         return load_study(name)

@@ -151,7 +151,7 @@ def report(results: Results) -> dict[str, Any]:
     return {
         "systems": table(systems, 2),
         "moves": table(moves, 2),
-        "claims": "; ".join(
+        "claims": ". ".join(
             f"On {problem}, {search} finds a tree of the optimal size {found[problem, search]} of "
             f"{N_SAMPLES} times"
             for problem, search in CLAIMS
