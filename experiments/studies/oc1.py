@@ -89,7 +89,7 @@ EXPERIMENT = define(
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
-    of_paper = runs[runs["dataset"].isin(TABLE1) & runs["method"].isin(SYSTEMS)]
+    of_paper = runs[runs["dataset"].isin(TABLE1) & runs["method"].isin(SYSTEMS[:3])]
     return name_as_published(of_paper, {"accuracy": "table1", "leaves": "table1"})
 
 

@@ -101,8 +101,8 @@ def test_figures_that_were_recalled_do_not_count():
     published = agreement.load_published("oc1")
     ours = published[agreement.KEY].assign(ours=published["mean"])
     assert set(agreement.agreement(published, ours)["verdict"]) == {agreement.RECALLED}
-    read = published.assign(recalled=False)
-    assert set(agreement.agreement(read, ours)["verdict"]) == {AS_PUBLISHED}
+    figures = agreement.agreement(published.assign(recalled=False), ours)
+    assert set(figures["verdict"]) == {AS_PUBLISHED}
 
 
 def test_wodt_wins_and_loses_by_paired_fits():

@@ -49,7 +49,13 @@ def test_who_is_behind_whom(figures):
 
 
 def test_a_fit_worse_than_the_mean_counts_as_0():
-    row = {"dataset": "1027_ESL", "method": srbench.EVOTREE, "r2": -1.0}
-    figures = {"expression_nodes": 9, "complexity": 2, "seconds": 1.5}
-    r2 = srbench.figures_by_method(pd.DataFrame([row | figures]))["r2"]
+    row = {
+        "dataset": "1027_ESL",
+        "method": srbench.EVOTREE,
+        "r2": -1.0,
+        "expression_nodes": 9,
+        "complexity": 2,
+        "seconds": 1.5,
+    }
+    r2 = srbench.figures_by_method(pd.DataFrame([row]))["r2"]
     assert r2.loc["1027_ESL", srbench.EVOTREE] == 0.0
