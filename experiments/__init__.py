@@ -1,6 +1,7 @@
 """The library of experiments, whose modules are those of `evotree.experiments`, and the studies.
 
-A study is a module of `experiments.studies`; ``python -m experiments NAME`` runs it.
+A study is a module of `experiments.studies`; ``python -m experiments NAME`` runs it, and so does
+``from experiments import NAME`` with ``NAME.run("out", "data")``.
 """
 
 from evotree.experiments.execution import run_experiment
@@ -14,3 +15,10 @@ from experiments.studies import STUDIES, load_study
 __all__ = ["Experiment", "Protocol", "run_experiment", "write_report", "compare"]
 # Studies by their names.
 __all__ += ["STUDIES", "load_study"]
+
+
+def __getattr__(name: str) -> object:
+    """Return a study by its name."""
+    if name in STUDIES:
+        return load_study(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

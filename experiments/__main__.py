@@ -9,8 +9,6 @@ from evotree.cli.main import logged
 from evotree.cli.options import LOG, add_options
 from evotree.experiments.runner import DONE
 from experiments import STUDIES, load_study
-from experiments.agreement import write_reproductions
-from experiments.study import Study, run_study, write_report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,11 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 file=sys.stderr,
             )
             return 2
-        print(f"wrote {write_page(study, out)}")
+        study.write(out)
+        print(f"wrote {study.page(out)}")
         return 0
     try:
         with logged(log):
-            runs = run_study(study, **options)
+            runs = study.run(**options)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -69,15 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    print(f"wrote {write_page(study, out)}")
+    print(f"wrote {study.page(out)}")
     return 0
-
-
-def write_page(study: Study, out: Path) -> Path:
-    """Write the report of a study, or the page of all papers; return its path."""
-    if study.measured is not None:
-        return write_reproductions(out)
-    return write_report(study, out)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,14 @@ on from them; while it runs, they are in a store in the folder of its name.
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import fetch_openml
 
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment
@@ -49,6 +51,28 @@ SHARED: dict[str, Any] = {
     "LEAST": LEAST,
 }
 """What all texts may name."""
+PUBLIC: Mapping[str, tuple[str | int, int, int]] = {
+    "iris": ("sklearn:iris", 150, 4),
+    "wine": ("sklearn:wine", 178, 13),
+    "wdbc": ("sklearn:breast_cancer", 569, 30),
+    "balance-scale": (11, 625, 4),
+    "breast-w": (15, 699, 9),
+    "credit-g": (31, 1000, 20),
+    "glass": (41, 214, 9),
+    "heart": (53, 270, 13),
+    "hepatitis": (55, 155, 19),
+    "ionosphere": (59, 351, 34),
+    "mnist": (554, 70_000, 784),
+    "optdigits": (28, 5620, 64),
+    "page-blocks": (30, 5473, 10),
+    "pendigits": (32, 10_992, 16),
+    "pima": (37, 768, 8),
+    "segment": (36, 2310, 19),
+    "sonar": (40, 208, 60),
+    "vehicle": (54, 846, 18),
+}
+"""Data sets that need no folder: where they are, scikit-learn or a number of OpenML, and their
+numbers of rows and columns."""
 HOUSING_LIMIT = 21.0  # thousands of dollars
 DIGITS_ROWS = 1797
 
@@ -66,13 +90,10 @@ class Study:
 
     Its name is that of its experiment, of its module and of its text, which may name the constants
     of the module and what ``report(results)`` returns; that may draw pictures into the folder, too.
-    A study of a paper has ``measured(runs)``: our figures, as `experiments.agreement` describes
-    them, which writes its page.
     """
 
     experiment: Experiment
     report: Callable[[Results], Mapping[str, Any]]
-    measured: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     also: Sequence[str] = ()  # further pages, of the same values
 
     @property
@@ -83,6 +104,62 @@ class Study:
     def rows_file(self, out: Path) -> Path:
         """Return the CSV file of the rows in a folder."""
         return out / f"{self.name}_runs.csv"
+
+    def page(self, out: Path) -> Path:
+        """Return the page that it writes into a folder."""
+        return out / f"{self.name}.md"
+
+    def write(self, out: Path) -> None:
+        """Write the page, and further ones, from the CSV files in a folder."""
+        for page in self.also:
+            write_text(out / f"{page}.md", text_of(self, out, page))
+        write_text(self.page(out), text_of(self, out))
+
+    def run(
+        self,
+        out: str | Path,
+        data_home: str | Path | None = None,
+        datasets: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Do what is missing of the study, or of some data sets and methods; write rows and page.
+
+        The database and the log are in a folder in `out` that has the study's name. Without a
+        folder of data sets, some are taken from elsewhere (`load_public`). The options are those of
+        `run_experiment`. Returned are all rows, also of fits that failed, which are done again the
+        next time.
+        """
+        experiment, out = self.experiment, Path(out)
+        folder_of_data = None if data_home is None else Path(data_home)
+        tasks = select_tasks(experiment, datasets, methods)
+        folder = out / self.name
+        store = Store(folder, experiment.columns(), experiment.definition())
+        fill(store, experiment, self.rows_file(out))
+        failed = tuple(status for status in STATUSES if status != DONE)
+        some = replace(experiment, plan=tasks)
+        runs = run_experiment(some, folder, folder_of_data, retry=failed, **options)
+        if (runs["status"] == DONE).any():
+            write_rows(store, self.rows_file(out))
+            self.write(out)
+        return runs
+
+
+@lru_cache(maxsize=2)
+def load_public(name: str) -> LoadedData:
+    """Return a data set of `PUBLIC`; its rows may be in another order than those of the files."""
+    source, n_rows, n_columns = PUBLIC[name]
+    if isinstance(source, str):
+        data = load_cached(source, None)
+    else:
+        X, y = fetch_openml(data_id=source, return_X_y=True, as_frame=True)
+        data = LoadedData(X, y.astype(str).to_numpy(), f"OpenML, data set {source}")
+    if data.X.shape != (n_rows, n_columns):
+        raise ValueError(
+            f"{name} of {data.source} has {data.X.shape} rows and columns, not the paper's "
+            f"{(n_rows, n_columns)}: put its file into a folder, data_home (--data-home DIR)."
+        )
+    return data
 
 
 class Text(Formatter):
@@ -116,7 +193,10 @@ class StudyProtocol(Protocol):
 
     def load(self, dataset: str, data_home: Path | None) -> LoadedData:
         """Return a data set under its name in the paper."""
-        return load_cached(self.files.get(dataset, dataset), data_home)
+        name = self.files.get(dataset, dataset)
+        if data_home is None and name in PUBLIC:
+            return load_public(name)
+        return load_cached(name, data_home)
 
     def facts(self, dataset: str, data_home: Path | None) -> dict[str, int | str]:
         """Return source and size of a data set; synthetic problems need no file."""
@@ -141,7 +221,7 @@ class StudyProtocol(Protocol):
                 *train, *make_problem(task.dataset, self.n_test, 10_000 + task.seed)
             )
         data = self.load(task.dataset, data_home)
-        n_train = suites.OFFICIAL_TRAIN_ROWS[task.dataset]
+        n_train = suites.OFFICIAL_TRAIN_ROWS[self.files.get(task.dataset, task.dataset)]
         parts = np.split(np.arange(len(data.y)), [n_train])
         return take_rows(data.X, data.y, *parts)
 
@@ -211,40 +291,6 @@ def select_tasks(
         if (datasets is None or task.dataset in datasets)
         and (methods is None or task.method in methods)
     ]
-
-
-def run_study(
-    study: Study,
-    data_home: Path | None,
-    out: Path,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-    **options: Any,
-) -> pd.DataFrame:
-    """Do what is missing of a study, or of some data sets and methods; write the rows.
-
-    The database and the log are in a folder in `out` that has the study's name. The options are
-    those of `run_experiment`. Returned are all rows, also of fits that failed, which are done again
-    the next time.
-    """
-    experiment = study.experiment
-    tasks = select_tasks(experiment, datasets, methods)
-    folder = out / study.name
-    store = Store(folder, experiment.columns(), experiment.definition())
-    fill(store, experiment, study.rows_file(out))
-    failed = tuple(status for status in STATUSES if status != DONE)
-    some = replace(experiment, plan=tasks)
-    runs = run_experiment(some, folder, data_home, retry=failed, **options)
-    if (runs["status"] == DONE).any():
-        write_rows(store, study.rows_file(out))
-    return runs
-
-
-def write_report(study: Study, out: Path) -> Path:
-    """Write the report of a study from the CSV files in a folder; return its path."""
-    for page in study.also:
-        write_text(out / f"{page}.md", text_of(study, out, page))
-    return write_text(out / f"{study.name}.md", text_of(study, out))
 
 
 def write_text(path: Path, text: str) -> Path:

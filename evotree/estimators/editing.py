@@ -102,6 +102,24 @@ class Editor:
             f"drop_term({node}, {feature!r})", k, weights, threshold
         )
 
+    def swap(self, node: int) -> Any:
+        """Return a model that predicts the same, in which the sides of a split change places."""
+        k = self._node("swap", node)
+        tree, nodes = self.tree, np.arange(len(self.tree))
+        right, end = tree.right(k), k + tree.subtree_size[k]
+        kept = np.r_[
+            nodes[: k + 1], nodes[right:end], nodes[k + 1 : right], nodes[end:]
+        ]
+        weights, thresholds, sizes = (array[kept] for array in tree.splits)
+        weights[k] = 0.0 - weights[k]
+        # A row on the hyperplane was on the left, and has to be on the right.
+        thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
+        models = None if tree.models is None else tree.models.take(kept)
+        swapped = ObliqueTree(
+            weights, thresholds, sizes, tree.values[kept], tree.spread, models=models
+        )
+        return self._refilled(f"swap({node})", swapped, kept)
+
     def relabel(self, leaf: int, value: Any) -> Any:
         """Return a model in which a leaf predicts another class, or a number; None ends that.
 

@@ -22,12 +22,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from evotree.experiments.protocols import stratified_folds
 
 VERSIONS: Mapping[str, str] = {
-    "obliquetree": "1.1.1",
     "stree": "1.4.2",
     "cubist": "1.2.2",
     "interpret-core": "0.7.8",
     "xgboost": "3.2.0",
-    "pystreed": "1.4.0",
     "scikit-survival": "0.28.0",
 }
 """The versions of the packages, those of the extras ``peers`` and ``survival`` of the

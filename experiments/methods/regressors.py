@@ -10,10 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeRegressor
 
 from evotree.estimators import EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
 from experiments.methods import chosen
@@ -22,7 +20,6 @@ from experiments.methods.chosen import ChosenRegressor, import_peer
 EVOTREE, CONSTANT, CART, FOREST = "EvoTree", "EvoTree constant", "CART", "Forest"
 TAO, TAO_LINEAR, CEDT = "TAO", "TAO linear", "CEDT"
 RIDGE, CUBIST = "Ridge", "Cubist"
-CART_DEPTH = "CART by depth"
 TREES = (EVOTREE, CONSTANT, TAO, TAO_LINEAR, CEDT, CART)
 """The methods whose model is one tree."""
 SYSTEMS = (
@@ -39,18 +36,6 @@ SYSTEMS = (
 )
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-3.0, 3.0, 13))
 """Penalties of the ridge regression."""
-MAX_DEPTHS = tuple(range(1, 13))
-
-
-def cart_by_depth(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
-    """Return CART of the depth that the last third of the rows finds best, fitted on all rows."""
-    tree = DecisionTreeRegressor(random_state=random_state)
-    parts = np.split(np.arange(len(X)), [len(X) - len(X) // 3])
-    return (
-        GridSearchCV(tree, {"max_depth": MAX_DEPTHS}, cv=[parts])
-        .fit(X, y)
-        .best_estimator_
-    )
 
 
 def tuned_ridge(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
@@ -79,7 +64,7 @@ def standardized(model: RegressorMixin) -> TransformedTargetRegressor:
 
 
 def make_systems() -> dict[str, RegressorMixin]:
-    """Return the methods of the study by name; the last one is of RADDT's protocol alone."""
+    """Return the methods of the study by name."""
     systems = {
         EVOTREE: EvoTreeRegressor(),
         CONSTANT: EvoTreeRegressor(leaves="constant"),
@@ -97,6 +82,4 @@ def make_systems() -> dict[str, RegressorMixin]:
             partial(chosen.tuned_forest, kind=RandomForestRegressor)
         ),
     }
-    return {name: systems[name] for name in SYSTEMS} | {
-        CART_DEPTH: ChosenRegressor(cart_by_depth)
-    }
+    return {name: systems[name] for name in SYSTEMS}

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
@@ -31,7 +30,6 @@ from evotree.operators.pruning import (
 )
 from evotree.operators.splitters.linear import Linear
 from evotree.tree import ObliqueTree, node_weights
-from experiments.methods.chosen import import_peer
 
 BUDGETS = (5, 10, 20, 40, 80)
 # So many prunings of more than twice the largest budget are tried of a tree.
@@ -43,8 +41,6 @@ PATH_COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
 COSTS = (0.1, 1.0, 10.0)  # values of C of the other linear classifiers
 
 Grow = Callable[..., list["ObliqueTree"]]
-Split = tuple[np.ndarray, float, Any, Any]
-"""Weights and threshold of a node, and the nodes that rows below and above it go to."""
 
 
 def tree_within(model: Any, budget: float = math.inf) -> ObliqueTree:
@@ -74,34 +70,6 @@ def predict_within(model: Any, X: np.ndarray, budget: float = math.inf) -> np.nd
 def predicted_codes(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
     """Return the code of the class that a tree predicts for each row."""
     return tree.values.argmax(axis=1)[tree.apply(X)]
-
-
-def flatten(
-    root: Any, read: Callable[[Any], Split | None], n_features: int
-) -> ObliqueTree:
-    """Return a linked tree as arrays."""
-    weights: list[np.ndarray] = []
-    thresholds: list[float] = []
-    size: list[int] = []
-
-    def visit(node: Any) -> None:
-        at = len(size)
-        split = read(node)
-        w, threshold, *children = (
-            (np.zeros(n_features), 0.0) if split is None else split
-        )
-        weights.append(w)
-        thresholds.append(threshold)
-        size.append(1)
-        for child in children:
-            visit(child)
-        size[at] = len(size) - at
-
-    visit(root)
-    sizes = np.array(size, dtype=np.int32)
-    return ObliqueTree(
-        np.array(weights), np.array(thresholds), sizes, np.zeros((len(size), 1))
-    )
 
 
 def with_counts(
@@ -192,7 +160,8 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         if len(present) > 1:
             grown = self.grow(X, dense, self.random_state)
         else:
-            grown = [flatten(None, lambda node: None, X.shape[1])]
+            one_leaf = np.zeros((1, X.shape[1])), np.zeros(1), np.ones(1, np.int32)
+            grown = [ObliqueTree(*one_leaf, np.zeros((1, 1)))]
         return [with_counts(tree, X, codes, n_classes) for tree in grown]
 
     def penalties(self, tree: ObliqueTree) -> np.ndarray:
@@ -258,53 +227,6 @@ def grow_linear(
     return [model.fit(X, codes).tree_ for model in models]
 
 
-def grow_stree(
-    X: np.ndarray, codes: np.ndarray, random_state: int, Cs: tuple[float, ...] = COSTS
-) -> list[ObliqueTree]:
-    """Grow a tree of the package STree for each C, on features scaled to [-1, 1]."""
-    stree = import_peer("stree")
-    scaler = MinMaxScaler((-1.0, 1.0)).fit(X)
-    rows = scaler.transform(X)
-
-    def read(node: Any) -> Split | None:
-        if node.is_leaf():
-            return None
-        # Of the machines of all pairs of classes a node keeps the one of its column.
-        machine = node.get_classifier()
-        column = max(node.get_partition_column(), 0)
-        w = machine.coef_[column]
-        threshold = -machine.intercept_[column] - w @ scaler.min_
-        return w * scaler.scale_, threshold, node.get_down(), node.get_up()
-
-    models = (stree.Stree(C=C, random_state=random_state) for C in Cs)
-    return [flatten(model.fit(rows, codes).tree_, read, X.shape[1]) for model in models]
-
-
-def grow_pairs(
-    X: np.ndarray, codes: np.ndarray, random_state: int
-) -> list[ObliqueTree]:
-    """Grow the tree of the package obliquetree, with splits on two features.
-
-    The package's trees differ a little from fit to fit, whatever its seed.
-    """
-    package = import_peer("obliquetree")
-    model = package.Classifier(n_pair=2, random_state=int(random_state)).fit(X, codes)
-
-    def read(node: Any) -> Split | None:
-        if node["is_leaf"]:
-            return None
-        w = np.zeros(X.shape[1])
-        if node["is_oblique"]:
-            w[node["features"]] = node["weights"]
-        else:
-            w[node["feature_idx"]] = 1.0
-        return w, node["threshold"], node["left"], node["right"]
-
-    return [flatten(model.__getstate__()["tree"], read, X.shape[1])]
-
-
 CART = CrossValidatedTrees(grow_cart, 5)
 TAO = CrossValidatedTrees(grow_tao, 3, prunes=False)
 LINEAR = CrossValidatedTrees(grow_linear, 5)
-STREE = CrossValidatedTrees(grow_stree, 3)
-PAIRS = CrossValidatedTrees(grow_pairs, 3)

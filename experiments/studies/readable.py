@@ -20,17 +20,15 @@ from experiments.methods.trees import (
 )
 from experiments.pictures import plot_accuracy_at_budgets
 from experiments.study import ClassesProtocol, Results, Study, define
-from experiments.suites import MIDDLE, N_FOLDS, SLOW, THIRTY
+from experiments.suites import N_FOLDS, THIRTY
 from experiments.tables import cells_table, differences_table, fold_means, table
 
-EVOTREE, CART, PAIRS = "EvoTree", "CART", "obliquetree"
-METHODS = (CART, "Linear", "STree", "TAO", PAIRS, EVOTREE)
+EVOTREE, CART = "EvoTree", "CART"
+METHODS = (CART, "Linear", "TAO", EVOTREE)
 TOO_LONG = {
     CART: ("letter", "usps"),
     "Linear": ("usps",),
-    "STree": ("avila", "letter", "usps"),
     "TAO": ("avila", "dna", "pendigits", "dry-bean", "letter", "usps"),
-    PAIRS: (*MIDDLE, *SLOW),
     EVOTREE: ("nursery", "avila", "pendigits", "dry-bean", "letter", "usps"),
 }
 """The data sets on which methods were not run."""
@@ -66,7 +64,7 @@ def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 
 DEFAULT = EvoTreeClassifier()
-MADE = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, DEFAULT)
+MADE = (trees.CART, trees.LINEAR, trees.TAO, DEFAULT)
 EXPERIMENT = define(
     "readable",
     THIRTY,

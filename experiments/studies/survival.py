@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeSurvival
-from evotree.engine.config import Evolution
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import Parts, Task, stratified_folds, take_rows
 from evotree.survival import Times, concordance, survival
@@ -42,10 +41,10 @@ EVOTREE, CONSTANT, TREE, STREED = (
     "SurvivalTree",
     "STreeD",
 )
-ACCURATE, BENDS = "EvoTree accurate", "EvoTree bends"
+ACCURATE = "EvoTree accurate"
 COX, FOREST = "Cox", "Forest"
 HARRELL, UNO, BRIER = "Harrell's C", "Uno's C", "Brier saved"
-TREES = (EVOTREE, ACCURATE, BENDS, CONSTANT, TREE, STREED)
+TREES = (EVOTREE, ACCURATE, CONSTANT, TREE, STREED)
 """The methods whose model is one tree."""
 TREE_LEAVES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 TREE_ROWS = (5, 10, 20)
@@ -61,7 +60,6 @@ N_TREES, FOREST_ROWS = 200, 15
 MOST_ROWS = 1_000  # to train on, of flchain
 SOME = {
     ACCURATE: ("veterans", "breast_cancer", "gbsg2", "aids"),
-    BENDS: ("veterans", "whas500", "gbsg2"),
 }
 """The data sets of what was tried on some alone."""
 N_PLACES = 100  # times at which the Brier score is taken
@@ -250,7 +248,6 @@ def brier_saved(model: ChosenSurvival, X: np.ndarray, y: np.ndarray) -> float:
 METHODS: dict[str, Find] = {
     EVOTREE: evotree,
     ACCURATE: partial(evotree, rule="accurate"),
-    BENDS: partial(evotree, evolution=Evolution(shapes="quartiles")),
     CONSTANT: partial(evotree, leaves="constant"),
     TREE: chosen_tree,
     STREED: streed,

@@ -2,6 +2,7 @@
 
 import sys
 from configparser import ConfigParser
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.experiments.experiment import tree_sizes
 from evotree.experiments.protocols import stratified_folds
-from experiments.methods import chosen, classifiers, regressors, trees
+from experiments.methods import chosen, classifiers, regressors
 from experiments.methods import trees as made
 
 PACKAGES = {
@@ -25,28 +26,17 @@ PACKAGES = {
         "interpret.glassbox",
     ),
     "xgboost": (chosen.ChosenClassifier(chosen.xgboost), "xgboost"),
-    "obliquetree": (trees.PAIRS, "obliquetree"),
     "cubist": (chosen.ChosenRegressor(regressors.cubist_rules), "cubist"),
 }
 
 
-def noisy_classes(n_rows=150, n_features=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, n_features)) * np.geomspace(1.0, 100.0, n_features)
-    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=n_rows) > 0, "yes", "no")
-
-
-def bent_rows(n_rows=150, random_state=0):
-    """Make rows of a bent plane with noise."""
-    rng = np.random.default_rng(random_state)
-    X = rng.normal(size=(n_rows, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 0.0, 0.0]
-    y = np.abs(X[:, 0]) + 0.1 * X[:, 1] + 0.3 * rng.normal(size=n_rows)
-    return X, y
-
-
+noisy_classes = partial(
+    make_classification, n_features=4, n_redundant=0, flip_y=0.3, random_state=0
+)
+noisy_targets = partial(make_friedman1, noise=3.0, random_state=0)
 KINDS = {
     "classes": (chosen.ChosenClassifier, DecisionTreeClassifier, noisy_classes),
-    "targets": (chosen.ChosenRegressor, DecisionTreeRegressor, bent_rows),
+    "targets": (chosen.ChosenRegressor, DecisionTreeRegressor, noisy_targets),
 }
 either_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -85,10 +75,7 @@ def test_the_extra_installs_the_versions_that_are_named():
     setup = ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     extras = setup["options.extras_require"]
-    lines = [
-        line for name in ("peers", "survival") for line in extras[name].split("\n")
-    ]
-    lines = list(filter(None, lines))
+    lines = list(filter(None, extras["peers"].split("\n")))
     assert {tuple(line.split(" ==")) for line in lines} == set(chosen.VERSIONS.items())
 
 
@@ -99,7 +86,7 @@ def test_the_packages_themselves(package):
     pytest.importorskip(module)
     method = clone(method)  # that of the study stays as it is
     if package == "cubist":
-        X, y = bent_rows()
+        X, y = make_friedman1(150, random_state=0)
         sizes = tree_sizes(method.fit(X, y))
         assert (
             method.score(X, y) > 0.6
@@ -118,19 +105,12 @@ def test_the_packages_themselves(package):
 BUDGETS = (1, 2, 3, 5, 8, 20, np.inf)
 
 
-def noisy_rows(seed=0, n_rows=120, n_features=3, n_classes=2):
-    """Draw rows of classes that overlap."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n_rows) % n_classes
-    return rng.normal(size=(n_rows, n_features)) + 0.8 * y[:, None], y
-
-
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([2, 3]))
 def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
     """Scikit-learn prunes and cross-validates every tree between two links of its path."""
-    X, y = noisy_rows(seed, 90, n_classes=n_classes)
+    X, y = noisy_classes(90, n_informative=3, n_classes=n_classes, random_state=seed)
     model = clone(made.CART).set_params(random_state=seed).fit(X, y)
     folds = stratified_folds(y, 5, seed)
     path = (

@@ -14,16 +14,11 @@ from experiments.studies import operators
 from experiments.studies.operators import (
     BASE,
     FACTORS,
-    FIRST_TREES,
     METHODS,
-    NO_EVOLUTION,
-    SECONDS,
     at_end,
     fitness_within,
     method_name,
-    report,
 )
-from experiments.study import Results
 
 
 def model_of(records, seconds):
@@ -68,54 +63,3 @@ def test_no_two_methods_are_the_same():
     described = operators.EXPERIMENT.definition()["methods"].items()
     twins = {name: first.setdefault(checksum(one), name) for name, one in described}
     assert twins == {name: name for name in METHODS}
-
-
-ROW = {"complexity": 10.0, "seeded": 0.5, "fitness_first": 0.25, "generations": 60.0}
-ROW |= {"fitness_10": 0.25, "fitness_50": 0.5, "first_seconds": 0.5, "end": SECONDS}
-
-
-def results_of(figures, tmp_path):
-    """Return results of two data sets, of which methods are better on the second."""
-    runs = [
-        {
-            "dataset": dataset,
-            "method": method,
-            "fold": fold,
-            "seed": 0,
-            **ROW,
-            **changed,
-        }
-        | {"accuracy": (1.0 + 0.02 * rank) * accuracy, "fitness_last": last}
-        for method, (accuracy, last, changed) in figures.items()
-        for rank, dataset in enumerate(("heart", "sonar"))
-        for fold in range(operators.N_FOLDS)
-    ]
-    return Results(pd.DataFrame(runs), tmp_path)
-
-
-def test_the_tables_say_what_variants_differ_in(tmp_path):
-    slow, cart = "variation: no mutation", method_name(FIRST_TREES, "CART")
-    late = "refinement: OC1"
-    figures = {
-        BASE: (0.5, 0.5, {}),
-        slow: (0.5, 0.25, {"generations": 12.0, "fitness_50": np.nan}),
-        cart: (0.6, 0.25, {"first_seconds": 0.1}),
-        method_name(NO_EVOLUTION, "CART"): (0.4, 0.25, {}),
-        late: (0.5, 0.25, {"end": SECONDS + 2.0}),
-    }
-    made = report(results_of(figures, tmp_path))
-    (row,) = made["variation"].splitlines()[2:]
-    cells = [cell.strip() for cell in row.split("|")[1:-1]]
-    assert cells[:3] == [
-        "no mutation",
-        "+0.00 ± 0.00 (0 / 2 / 0)",
-        "-25.00 ± 0.00 (0 / 0 / 2)",
-    ]
-    assert cells[3:] == ["+0.00 ± 0.00", "-", "× 0.20", "+0.0"]
-    (row,) = made["first_trees"].splitlines()[2:]
-    assert "| CART | +10.10 ± 0.10 (2 / 0 / 0) |" in row
-    assert row.endswith("0.1 | 50 % |")
-    (row,) = made["no_evolution"].splitlines()[2:]
-    assert row.endswith("| +20.20 ± 0.20 (2 / 0 / 0) |")
-    assert "60 generations" in made["base"] and "on 2 data sets" in made["base"]
-    assert made["late"] == f"{late} ({SECONDS + 2.0:.1f} s)"

@@ -2,43 +2,13 @@
 
 from types import SimpleNamespace
 
-import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
-from sklearn.model_selection import StratifiedKFold
 
 from evotree import EvoTreeClassifier
 from experiments import suites
 from experiments.studies import pmlb
-from experiments.study import Results
 from tests.quick_models import FREE, evolved
-
-
-def test_rows_are_those_of_the_published_folds(tmp_path):
-    (tmp_path / pmlb.FOLDER).mkdir()
-    y = np.random.default_rng(0).choice([3, 1, 7], 61)
-    rows = pd.DataFrame({"x": np.arange(61), "target": y})
-    rows.to_csv(tmp_path / pmlb.FOLDER / "iris.csv", index=False)
-    tasks = [one for one in pmlb.EXPERIMENT.tasks() if one.dataset == "iris"]
-    protocol = pmlb.EXPERIMENT.protocol
-    folds = StratifiedKFold(4, shuffle=True, random_state=42).split(rows, y)
-    for task, (train, test) in zip(tasks, folds, strict=True):
-        parts = protocol.take_parts(task, tmp_path)
-        np.testing.assert_array_equal(parts.X_train[:, 0], train)
-        np.testing.assert_array_equal(parts.X_test[:, 0], test)
-        np.testing.assert_array_equal(parts.y_test, y[test])
-        assert protocol.random_state(task) == 0
-
-
-def test_published_accuracies_are_of_the_sets_and_folds_of_the_study():
-    published = pmlb.PUBLISHED
-    cells = published[["dataset", "fold", "method"]]
-    assert not cells.duplicated().any() and published["accuracy"].between(0, 1).all()
-    assert set(cells["dataset"]) == {*suites.PMLB} and len({*suites.PMLB}) == 69
-    assert {*pmlb.METHODS} == {*cells["method"], pmlb.EVOTREE}
-    assert len(cells) == 69 * pmlb.N_FOLDS * 16
-    assert {*pmlb.OTHER_ROWS} < {*suites.PMLB}
 
 
 def test_a_family_is_on_one_side_with_all_its_copies():
@@ -64,35 +34,6 @@ def test_a_fit_on_a_score_is_told_from_a_tree(n_classes):
         for leaves in ("constant", "score")
     }
     assert "score" not in returned["constant"] and "score" in returned["score"]
-
-
-def test_copies_count_once(tmp_path):
-    """Two copies have 10 points more than a forest and none, another set 3 points less."""
-    gains = {"german": 0.1, "credit-g": 0.0, "led24": -0.03}
-    forest = pmlb.PUBLISHED.query("method == 'Random forest'")
-    forest = forest[forest["dataset"].isin(gains)]
-    runs = forest.assign(
-        method=pmlb.EVOTREE,
-        seed=42,
-        accuracy=forest["accuracy"] + forest["dataset"].map(gains),
-        auc=0.75,
-        log_loss=0.5,
-        complexity=7.0,
-        seconds=1.0,
-        kind=[3, 3, 0] * 4,
-    )
-    made = pmlb.report(Results(runs, tmp_path))
-    d = np.array([5.0, -3.0])
-    cell = f"{d.mean():+.2f} ± {d.std(ddof=1) / np.sqrt(2):.2f} (1 / 0 / 1)"
-    chosen, confirmed, _ = made["parts"].split("\n## ")
-    assert confirmed.startswith("2 families that confirm them\n")
-    (row,) = (one for one in confirmed.splitlines() if "| Random forest |" in one)
-    assert row.endswith(f" | {cell} |")
-    assert chosen.startswith("## 0 families")
-    said = "AUC 75.00, log loss 0.500, complexity 7.0, seconds 1.0."
-    assert confirmed.rstrip().endswith(said)
-    assert made["kinds"].count("| tree on a score | 8 |") == 1
-    assert made["cells"].count("\n") == 1 + len(gains)
 
 
 def test_another_origin_is_a_tree():

@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from evotree.experiments.protocols import KEY
 from experiments import agreement, load_study, tables
 from experiments.agreement import AS_PUBLISHED, BETTER, WORSE, judge
 from experiments.probabilities import (
@@ -21,6 +22,7 @@ from experiments.probabilities import (
     probabilities,
 )
 from experiments.problems import PROBLEMS
+from experiments.studies import wodt
 from experiments.study import TEXTS
 
 
@@ -72,27 +74,6 @@ def test_what_has_no_score_is_not_a_number():
     assert auc(tree, X, y) == 1.0 and clipped_log_loss(tree, X, y) == 0.0
 
 
-def test_duels_are_paired_over_the_data_sets_of_both():
-    scores = pd.DataFrame(
-        {"EvoTree": [90.0, 80.0, 70.0, 60.0], "CART": [88.0, 80.04, 76.0, np.nan]},
-        index=["iris", "wine", "sick", "usps"],
-    )
-    duels, sizes = {"accuracy": scores, "on sick": scores.loc[["sick"]]}, scores / 10.0
-    (row,) = tables.differences_table(duels, "EvoTree", sizes).splitlines()[2:]
-    d = np.array([2.0, -0.04, -6.0])
-    cell = f"{d.mean():+.2f} ± {d.std(ddof=1) / np.sqrt(3):.2f} (1 / 1 / 1)"
-    assert row == f"| CART | 3 | {cell} | -6.00 (0 / 0 / 1) | 8 / 8 |"
-    # Of a loss less is better, and a tie is closer.
-    losses = scores / 100.0 + [0.0, 0.02]
-    (row,) = tables.differences_table({"log loss": losses}, "EvoTree").splitlines()[2:]
-    d = np.array([0.0, -0.0204, -0.08])
-    cell = f"{d.mean():+.3f} ± {d.std(ddof=1) / np.sqrt(3):.3f} (2 / 1 / 0)"
-    assert row == f"| CART | 3 | {cell} |"
-    assert "not been run yet" in tables.differences_table(
-        {"": scores[["CART"]]}, "EvoTree"
-    )
-
-
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
@@ -120,8 +101,39 @@ def test_figures_that_were_recalled_do_not_count():
     published = agreement.load_published("oc1")
     ours = published[agreement.KEY].assign(ours=published["mean"])
     assert set(agreement.agreement(published, ours)["verdict"]) == {agreement.RECALLED}
-    read = published.assign(recalled=False)
-    assert set(agreement.agreement(read, ours)["verdict"]) == {AS_PUBLISHED}
+    figures = agreement.agreement(published.assign(recalled=False), ours)
+    assert set(figures["verdict"]) == {AS_PUBLISHED}
+
+
+def test_wodt_wins_and_loses_by_paired_fits():
+    """The rival loses on iris by clear gains, ties on wine by noise, and has too few on glass."""
+    gains = {"iris": (0.1, 0.11, 0.1), "wine": (0.1, -0.1, 0.01), "glass": (0.2,)}
+    rows = [
+        (
+            dataset,
+            method,
+            fold,
+            0,
+            0.5 + gain * (method == "WODT"),
+            9 - (method == "CO2"),
+        )
+        for dataset, of in gains.items()
+        for fold, gain in enumerate(of)
+        for method in ("WODT", "CO2")
+    ]
+    runs = pd.DataFrame(rows, columns=[*KEY, "accuracy", "leaves"])
+    accuracy, leaves = wodt.wins_table(runs).splitlines()[2:]
+    assert "| 1 / 1 / 0 |" in accuracy and "| 0 / 0 / 2 |" in leaves
+    assert wodt.wins_table(runs[runs["method"] == "CO2"]) == tables.NOT_RUN
+
+
+def test_figures_of_other_data_do_not_count():
+    figures = agreement.all_agreements(RESULTS)
+    for study, datasets in agreement.WITH_OTHER_DATA.items():
+        is_other = (figures["study"] == study) & figures["dataset"].isin(datasets)
+        verdicts = set(figures.loc[is_other, "verdict"])
+        assert agreement.OTHER_DATA in verdicts
+        assert not verdicts & {AS_PUBLISHED, BETTER, WORSE}
 
 
 def test_every_data_set_of_the_papers_has_a_source():
@@ -146,6 +158,7 @@ def test_every_figure_of_ours_has_a_published_one(name):
 def test_the_report_in_git_is_written_from_the_rows_in_git(tmp_path):
     for file in RESULTS.glob("*.csv"):
         shutil.copy(file, tmp_path)
-    report = agreement.write_reproductions(tmp_path)
-    for written in (report, tmp_path / "published.csv"):
-        assert written.read_text("utf-8") == (RESULTS / written.name).read_text("utf-8")
+    agreement.write_reproductions(tmp_path)
+    for name in ("reproductions.md", "published.csv"):
+        written = (tmp_path / name).read_text("utf-8")
+        assert written == (RESULTS / name).read_text("utf-8")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+import experiments
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.protocols import Task
 from evotree.experiments.store import Store
@@ -16,14 +17,7 @@ from experiments import STUDIES, agreement, load_study
 from experiments import study as base
 from experiments.__main__ import main
 from experiments.rows import fill, read_rows, write_rows
-from experiments.study import (
-    Study,
-    StudyProtocol,
-    define,
-    run_study,
-    tables_of,
-    write_report,
-)
+from experiments.study import Study, StudyProtocol, define, tables_of
 from experiments.suites import OFFICIAL
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
 from tests.quick_models import brief
@@ -73,24 +67,24 @@ def test_a_study_goes_on_from_its_text_alone(tmp_path, quick):
     """Without the database, as a clone of the repository is."""
     out, again = tmp_path / "out", tmp_path / "again"
     study = quick()
-    assert len(run_study(study, tmp_path, out, methods=["stump"])) == 3
-    text = write_report(study, out).read_text()
+    assert len(study.run(out, tmp_path, methods=["stump"])) == 3
+    text = study.page(out).read_text()
     assert text.endswith("3 of 6 planned fits in `quick_runs.csv`: 3")
     again.mkdir()
     shutil.copy(study.rows_file(out), again)
-    assert len(run_study(study, tmp_path, again, jobs=2)) == 6
-    assert "\n6 fits in" in write_report(study, again).read_text()
+    assert len(study.run(str(again), str(tmp_path), jobs=2)) == 6
+    assert "\n6 fits in" in study.page(again).read_text()
     first, second = (
         study.rows_file(folder).read_text().splitlines() for folder in (out, again)
     )
     assert first[0] == second[0] and set(first[1:]) < set(second[1:])  # the times, too
     whole = study.rows_file(again).read_text()
-    run_study(study, tmp_path, again)
+    study.run(again, tmp_path)
     assert study.rows_file(again).read_text() == whole
 
 
 def test_rows_of_other_parameters_are_made_again(tmp_path, quick, caplog):
-    run_study(quick(), tmp_path, tmp_path / "out")
+    quick().run(tmp_path / "out", tmp_path)
     before = read_rows(quick().rows_file(tmp_path / "out"))
     new = tmp_path / "new"
     new.mkdir()
@@ -98,21 +92,21 @@ def test_rows_of_other_parameters_are_made_again(tmp_path, quick, caplog):
     before.loc[before["method"] == "stump", "settings"] = None
     before.to_csv(quick().rows_file(new), index=False)
     other = quick(CART=DecisionTreeClassifier(max_depth=2))
-    run_study(other, tmp_path, new)
+    other.run(new, tmp_path)
     after = read_rows(other.rows_file(new))
     assert "3 rows of other settings do not count: CART" in caplog.text
     same = after["finished"] == before["finished"]
     assert same[after["method"] == "stump"].all() and after["settings"].nunique() == 1
     with pytest.raises(ValueError, match=r"methods.CART.max_depth was None and is 2"):
-        run_study(other, tmp_path, tmp_path / "out")
+        other.run(tmp_path / "out", tmp_path)
 
 
 def test_fits_that_failed_are_done_again(tmp_path, quick):
     bad = quick(stump=DecisionTreeClassifier(max_depth=-1))
-    runs = run_study(bad, tmp_path, tmp_path)
+    runs = bad.run(tmp_path, tmp_path)
     assert runs["status"].value_counts().to_dict() == {"failed": 3, "done": 3}
     assert len(read_rows(bad.rows_file(tmp_path))) == 3
-    again = run_study(bad, tmp_path, tmp_path)
+    again = bad.run(tmp_path, tmp_path)
     assert (again["finished"] >= runs["finished"]).all()
 
 
@@ -156,6 +150,7 @@ def test_the_command_line(tmp_path, capsys):
         main(["c45", "--out", str(out)])
     with pytest.raises(ValueError, match="name='c45': allowed are benchmark, cedt"):
         load_study("c45")
+    assert experiments.wodt is load_study("wodt") and not hasattr(experiments, "c45")
 
 
 @every_study
@@ -189,8 +184,11 @@ def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
 )
 def test_the_report_is_that_in_git(name, tmp_path):
     shutil.copy(RESULTS / f"{name}_runs.csv", tmp_path)
-    text = write_report(load_study(name), tmp_path).read_text(encoding="utf-8")
-    assert text == (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    study = load_study(name)
+    study.write(tmp_path)
+    for page in (*study.also, name):
+        text = (tmp_path / f"{page}.md").read_text(encoding="utf-8")
+        assert text == (RESULTS / f"{page}.md").read_text(encoding="utf-8")
     for picture in RESULTS.glob(f"{name}*.png"):
         assert picture.name in text and (tmp_path / picture.name).stat().st_size > 5000
 
@@ -206,7 +204,6 @@ TINY = {
     "regression": ("bodyfat", "Ridge"),
     "srbench": ("192_vineyard", "EvoTree"),
     "steady": ("iris", "CART"),
-    "survival": ("veterans", "SurvivalTree"),
     "tao": ("pendigits", "TAO, pendigits"),
     "wodt": ("iris", "WODT"),
 }
@@ -217,8 +214,6 @@ TINY = {
 @every_study
 def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     dataset, method = TINY[name]
-    if name == "survival":
-        pytest.importorskip("sksurv")
     study, out = load_study(name), tmp_path / "out"
     data = study.experiment.protocol
     if dataset not in base.PROBLEMS:
@@ -237,7 +232,7 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     methods = study.experiment.methods | {method: made}
     some = replace(study.experiment, plan=tasks[:2], methods=methods, protocol=data)
     study = replace(study, experiment=some)
-    runs = run_study(study, tmp_path, out)
+    runs = study.run(out, tmp_path)
     assert runs["status"].eq("done").all() and len(runs) == len(tasks[:2]) > 0
     assert runs[[*some.metrics, *some.scorers]].notna().all(axis=None)
     made = tables_of(study, out)

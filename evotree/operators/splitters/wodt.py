@@ -157,7 +157,7 @@ class WODT(Configuration):
     n_starts : int, at least 1, default=1
         Number of starts; the split of the best score is kept.
     start : {"random", "groups"}, default="random"
-        Where a search starts: with coordinates drawn uniformly from [-1, 1), or
+        Where a search starts: with coordinates drawn uniformly from [-.5, .5), or
         midway between the means of two random groups of the classes. On two classes there is one
         pair of groups, and further starts are at random.
     rescale : bool, default=True
@@ -191,7 +191,7 @@ class WODT(Configuration):
                 theta = start_from_groups(scaled, stream)
             else:
                 theta = np.array(
-                    [2.0 * uniform(stream) - 1.0 for _ in range(node.X.shape[1] + 1)]
+                    [uniform(stream) - 0.5 for _ in range(node.X.shape[1] + 1)]
                 )
             theta = minimize_entropy(scaled, theta, self.max_iter, self.tol)
             hyperplane = node_hyperplane(scaled, theta)
