@@ -27,6 +27,7 @@ VERSIONS: Mapping[str, str] = {
     "interpret-core": "0.7.8",
     "xgboost": "3.2.0",
     "scikit-survival": "0.28.0",
+    "pystreed": "1.4.0",
 }
 """The versions of the packages, those of the extras ``peers`` and ``survival`` of the
 installation."""
