@@ -614,9 +614,10 @@ def _vote(
 # ---- SQL -----------------------------------------------------------------------------------------
 
 # The expression of a tree is one CASE whose branches are read from top to bottom, with no CASE
-# inside another but those that encode columns and that bound linear models: SQLite's parser takes
-# about twenty of those, SQL Server ten. That of a forest is a subquery, in which each tree is a row
-# of a table.
+# inside another but those that encode columns, bound linear models and raise a class: SQLite's
+# parser takes about twenty of those, SQL Server ten. That of a forest is a subquery, in which each
+# tree is a row of a table; so is that of soft sides, whose tables are the sides of all splits, the
+# shares that these mix, and the shares where the class of the leaf is raised.
 
 SQL_NAME = '"'
 _PREDICTION = "prediction"
@@ -665,8 +666,7 @@ def export_sql(
         As for `export_python`.
     probability : bool, default=False
         Whether the probabilities of `predict_proba` are returned, a column for each class by its
-        label; scores need ``EXP``. Soft sides are refused: their mixtures of all leaves are no
-        expression that databases take.
+        label; soft sides and scores need ``EXP``.
     statement : bool, default=False
         Whether a whole statement is returned, ``SELECT *, ... AS "prediction" FROM "table"``, with
         the prediction and, if asked for, the probabilities; it needs `table`.
@@ -696,12 +696,6 @@ def export_sql(
     fitted = members[0]
     if probability and not fitted.labels:
         raise ValueError("probability=True: allowed for classes.")
-    if probability and fitted.sides is not None:
-        raise ValueError(
-            "probability=True: SQL mixes no soft sides; allowed are the labels, and the "
-            "probabilities of export_python, export_c and to_onnx, and of "
-            'probability="leaf".'
-        )
     is_vote = len(members) > 1 or is_forest(tree)
     operands = _sql_operands(fitted.schema, table)
     columns: list[tuple[str, str]] = []
@@ -729,7 +723,8 @@ def _sql_predictions(
     fitted = members[0]
     if fitted.classes is not None and (is_vote or fitted.scores is not None):
         names, tables, last = _sql_tables(members, operands)
-        return [f"({tables}\n{_sql_largest(names, fitted, last)})"]
+        label = _sql_largest(names, list(map(_sql_literal, fitted.labels)))
+        return [f"({tables}\nSELECT {label} FROM {last})"]
     if is_vote:
         numbers = ",\n".join(f"({_sql_cases(one, operands)})" for one in members)
         trees = f"WITH trees (prediction) AS (VALUES\n{numbers}\n)"
@@ -742,11 +737,11 @@ def _sql_probabilities(
 ) -> list[str]:
     """Return an expression of the probability of each class."""
     fitted = members[0]
-    if not is_vote and fitted.scores is None:
+    if not is_vote and fitted.scores is None and fitted.sides is None:
         said = [list(map(_sql_number, one)) for one in fitted.tree.values.T]
         return [_sql_cases(fitted, operands, one.__getitem__) for one in said]
     names, tables, last = _sql_tables(members, operands)
-    # Sums of shares add up to the number of trees or so.
+    # Of the other tables the columns are shares, which add up to the number of trees or so.
     shares = [f"{one} / ({' + '.join(names)})" for one in names]
     if last == "scores":
         odds = [[f"EXP({other} - {one})" for other in names] for one in names]
@@ -759,7 +754,8 @@ def _sql_tables(
 ) -> tuple[list[str], str, str]:
     """Return columns by class, the tables that they are of, and the name of the last of these.
 
-    They are the scores of a tree on scores, else the sums of the shares of a forest.
+    They are the scores of a tree on scores, the shares that soft sides mix, else the sums of the
+    shares of a forest.
     """
     fitted = members[0]
     columns = [f"p{c}" for c in range(len(fitted.labels))]
@@ -770,6 +766,8 @@ def _sql_tables(
         cases += [_sql_cases(one, operands) for one in fitted.scores.each]
         values = ",\n".join(cases)
         return columns, f"WITH scores ({listed}) AS (VALUES (\n{values}\n))", "scores"
+    if fitted.sides is not None:
+        return columns, _sql_mixed(fitted, fitted.sides, operands, columns), "raised"
     shares = ",\n".join(
         f"    ({at}, {k}, {', '.join(map(_sql_number, one.tree.values[k]))})"
         for at, one in enumerate(members)
@@ -789,6 +787,51 @@ vote ({listed}) AS (
     FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf
 )"""
     return columns, tables, "vote"
+
+
+def _sql_mixed(
+    fitted: Fitted, sides: SoftSides, operands: Sequence[str], columns: Sequence[str]
+) -> str:
+    """Return tables of the shares that soft sides mix, and where that of class ``c`` is raised.
+
+    ``c`` is the most frequent class of the leaf that a row reaches.
+    """
+    tree, product = fitted.tree, _sql_product(operands)
+    made: dict[str, str] = {}  # the probability of each right side, and the class
+    reached = {0: ""}  # the factors of the probability of reaching a node
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        total = " ".join(summed(fitted.terms(k), product) or ["0.0e0"])
+        bound, slope, start = map(
+            _sql_number, (tree.thresholds[k], sides.slopes[k], sides.intercepts[k])
+        )
+        odds = f"{slope} * ({total} - ({bound})) + {start}"
+        made[f"r{k}"] = f"1.0e0 / (1.0e0 + EXP(-({odds})))"
+        reached[tree.left(k)] = f"{reached[k]} * (1.0e0 - r{k})"
+        reached[tree.right(k)] = f"{reached[k]} * r{k}"
+    made["c"] = _sql_cases(fitted, operands, lambda k: str(tree.majority[k]))
+    leaves = np.flatnonzero(tree.is_leaf).tolist()
+    mixed = ",\n".join(
+        " + ".join(f"{_sql_number(shares[k])}{reached[k]}" for k in leaves)
+        for shares in sides.shares.T
+    )
+    raised = []
+    for c, own in enumerate(columns):
+        least = [f"{one} + {_sql_number(LEAD)}" for one in columns if one != own]
+        most = _sql_largest([own, *least], [own, *least])
+        raised.append(f"CASE WHEN c = {c} THEN {most} ELSE {own} END")
+    listed = ", ".join(columns)
+    of_row = ",\n".join(made.values())
+    of_class = ",\n".join(raised)
+    return f"""WITH sides ({", ".join(made)}) AS (VALUES (
+{of_row}
+)),
+shares ({listed}, c) AS (SELECT
+{mixed},
+c
+FROM sides),
+raised ({listed}) AS (SELECT
+{of_class}
+FROM shares)"""
 
 
 def _sql_of_row(
@@ -818,15 +861,14 @@ def _sql_number(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def _sql_largest(sums: Sequence[str], fitted: Fitted, table: str) -> str:
-    """Return the question for the label of the largest column, the first of equals."""
-    *labels, last = map(_sql_literal, fitted.labels)
+def _sql_largest(values: Sequence[str], said: Sequence[str]) -> str:
+    """Return what is said of the largest of some values, the first of equals."""
+    *others, last = said
     branches = [
-        f"    WHEN {' AND '.join(f'{p} >= {other}' for other in sums[c + 1 :])} THEN {label}\n"
-        for c, (p, label) in enumerate(zip(sums, labels, strict=False))
+        f"    WHEN {' AND '.join(f'{value} >= {other}' for other in values[at + 1 :])} THEN {one}\n"
+        for at, (value, one) in enumerate(zip(values, others, strict=False))
     ]
-    case = f"CASE\n{''.join(branches)}    ELSE {last}\nEND" if branches else last
-    return f"SELECT {case} FROM {table}"
+    return f"CASE\n{''.join(branches)}    ELSE {last}\nEND" if branches else last
 
 
 def _sql_column(table: str | Sequence[str] | None, *names: str) -> str:

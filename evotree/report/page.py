@@ -7,7 +7,7 @@ page compares none of them.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib.resources import files
@@ -36,6 +36,7 @@ from evotree.fitted import (
 )
 from evotree.importances import importances
 from evotree.leaf_models import class_probabilities
+from evotree.plotting.shapes import column_lines
 from evotree.plotting.style import class_colors
 from evotree.schema import (
     MISSING,
@@ -349,38 +350,22 @@ def _tree(
 
 
 def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted, kept: np.ndarray) -> None:
-    """Give each node with bent columns the lines of its columns, those first that add most."""
+    """Give each node with bent columns the lines of its columns, as `plot_shapes` draws them."""
     used_columns = np.unique(fitted.schema.column_of[kept]).tolist()
     scored = fitted.scores or fitted
     bent = list(fitted.schema.bends)
     is_bent = np.any([one.factors[:, bent] for one in scored.each], axis=(0, 2))
     for k in np.flatnonzero(is_bent).tolist():
-        lines = [(used_columns.index(c), *line) for c, *line in _lines(scored, k)]
-        lines.sort(key=lambda line: -np.ptp(line[2], axis=0).max())
         nodes[k]["shapes"] = [
-            {"column": c, "cells": cells, "adds": _with_few_digits(values.T, 4)}
-            for c, cells, values in lines
+            {
+                "column": used_columns.index(c),
+                "cells": _with_few_digits(cells, 5)
+                if isinstance(fitted.schema[c], NumericColumn)
+                else [MISSING if level is None else short(level) for level in cells],
+                "adds": _with_few_digits(values.T, 4),
+            }
+            for c, cells, values in column_lines(scored, k, N_LINE_POINTS)
         ]
-
-
-def _lines(fitted: Fitted, node: int) -> Iterator[tuple[int, list[Any], np.ndarray]]:
-    """Yield the columns that a node uses, their cells, and what they add to each output."""
-    column_of, training = fitted.schema.column_of, fitted.training
-    assert training is not None
-    factors = np.column_stack([one.factors[node] for one in fitted.each])
-    for c in np.unique(column_of[factors.any(axis=1)]).tolist():
-        column, of = fitted.schema[c], np.flatnonzero(column_of == c)
-        if isinstance(column, NumericColumn):
-            ends = training.lowest[of[0]], training.highest[of[0]]
-            knots = [one.knot for one in column.bends if ends[0] < one.knot < ends[1]]
-            cells = np.unique([*np.linspace(*ends, N_LINE_POINTS), *knots]).tolist()
-            shown = _with_few_digits(cells, 5)
-        else:
-            cells = list(column.known)
-            shown = [MISSING if level is None else short(level) for level in cells]
-        table = pd.DataFrame({column.name: pd.Series(cells, dtype=object)})
-        features = encode_in_order([column], table)
-        yield c, shown, (features - training.means[node, of]) @ factors[of]
 
 
 def _forest(

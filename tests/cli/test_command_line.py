@@ -475,13 +475,12 @@ def test_a_model_asks_for_the_columns_of_its_tree_alone(
     assert run("report", model_json, *arguments)[0] == 0
 
 
-@pytest.mark.parametrize("form", ["python", "c"])
+@pytest.mark.parametrize("form", ["python", "c", "sql"])
 def test_probabilities_are_exported(run, model_json, form):
     assert run("export", model_json, "--to", form, "--proba", "--out", "code")[0] == 0
     expected = FORMS[form](load_model(model_json), probability=True)
     assert Path("code").read_text(encoding="utf-8") == expected
     assert_error(run("export", model_json, "--to", "rules", "--proba"), "--to rules")
-    assert_error(run("export", model_json, "--to", "sql", "--proba"), "soft sides")
     assert_error(run("export", model_json, "--to", "onnx"), "--out")
 
 

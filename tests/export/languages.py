@@ -75,7 +75,7 @@ def sql(case):
     answers = query(case.estimator, case.rows, names)
     predicted = [row[0] if len(row) == 1 else list(row) for row in answers]
     shares = None
-    if case.has_probabilities and case.sides is None:
+    if case.has_probabilities:
         shares = query(case.estimator, case.rows, names, probability=True)
     return Answer(by_position(case, predicted), shares)
 

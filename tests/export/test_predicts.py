@@ -47,9 +47,7 @@ def test_every_language_predicts_as_the_trees_do(language, kind):
         is_vote = len(case.trees) > 1 or kind == BENDS
         digits = 0.0 if is_exact else 1e-12 if is_vote else 1e-14
         assert_predicts(case, answer, digits, 1e-5 if kind == BENDS else 1e-12)
-        is_refused = language == "sql" and case.sides is not None
-        is_there = answer.probabilities is not None
-        assert is_there >= (case.has_probabilities and not is_refused)
+        assert (answer.probabilities is not None) >= case.has_probabilities
     last = some[-1]
     assert last.classes is None or len(set(last.predict().tolist())) > 1
 
@@ -126,7 +124,6 @@ awkward = st.sampled_from(AWKWARD) | st.text(
 )
 
 
-SOFT = cases()["classes", "constant", "soft", 1][2].estimator
 ON_BOTH_SIDES = stump([1.0, 2.0]), np.array([[0.5, 0.25], [0.5, 0.5]])
 
 
@@ -256,7 +253,6 @@ def test_rows_of_another_length_are_refused_by_python():
         (export_c, {"tree": "oak"}, "tree is of the type str"),
         (export_python, {"probability": True}, "probability=True"),
         (export_c, {"probability": True}, "probability=True"),
-        (export_sql, {"probability": True, "tree": SOFT}, "no soft sides"),
     ],
 )
 def test_bad_arguments_are_named(export, arguments, named):
