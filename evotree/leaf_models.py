@@ -130,6 +130,29 @@ class LogModels(LeafModels):
         return np.log(np.maximum(predictions, np.finfo(np.float64).tiny))
 
 
+class SharedModels(LeafModels):
+    """One line of all rows, to which each leaf adds its points: a regression tree on a score.
+
+    The coefficients and bounds of all nodes are the same, and terms count once; intercepts are the
+    points with that of the line, which the root has alone.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(
+        cls, points: np.ndarray, line: np.ndarray, lowest: float, highest: float
+    ) -> Self:
+        """Return models of points (n_nodes,) and coefficients (n_features,)."""
+        bounds = (np.full(len(points), bound) for bound in (lowest, highest))
+        return cls(points, np.broadcast_to(line, (len(points), len(line))), *bounds)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of coefficients other than 0, which all leaves share."""
+        return int(np.count_nonzero(self.coefficients[0]))
+
+
 class OutputModels(NamedTuple):
     """Linear models of the leaves for several outputs, as `LeafModels` of each."""
 
@@ -238,7 +261,8 @@ class ScoreModels(OutputModels):
 
 
 LEAF_MODELS = {
-    kind.__name__: kind for kind in (LeafModels, LogModels, OutputModels, ScoreModels)
+    kind.__name__: kind
+    for kind in (LeafModels, LogModels, SharedModels, OutputModels, ScoreModels)
 }
 """The kinds of linear models in leaves."""
 

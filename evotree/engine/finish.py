@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import compress, takewhile
 from numbers import Integral
 from typing import Any
 
@@ -17,9 +17,10 @@ import numpy as np
 from evotree.configuration import SCORE
 from evotree.dataset import Dataset
 from evotree.engine.bends import without_lone_bends
-from evotree.engine.choice import LINEAR, Candidate, Choice
+from evotree.engine.choice import LINEAR, Candidate, Choice, penalties_of_rows
 from evotree.engine.evolution import ParetoFront, Run
-from evotree.engine.problem import Penalties, Problem, half_way_to
+from evotree.engine.populations import trees_of, with_noise
+from evotree.engine.problem import Penalties, Problem, half_way_to, seconds_until
 from evotree.engine.scores import (
     Widened,
     again_on_score,
@@ -55,7 +56,9 @@ from evotree.operators.losses import quality_on
 from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
+from evotree.operators.variation import distinct
 from evotree.parallel import thread_map
+from evotree.rng import own_streams
 from evotree.tree import (
     Individual,
     ObliqueTree,
@@ -132,10 +135,24 @@ def finish_run(
     hall_of_fame = finisher.in_time(finisher.tree, run.hall_of_fame)
     best_trees = finisher.in_time(finisher.tree, [*run.best_trees.values()])
     dataset = problem.dataset
-    score = None
-    if choice.winner.is_scored or choice.winner.kind == SCORE:
-        score = problem.score_of(dataset, problem.ends.trees)
+    score = problem.score
     if score is not None:
+        assert problem.plain is not None
+        wide = Widened.of(problem.plain.dataset, score, problem.evolution.scaling)
+        dataset = wide.rows
+        finisher = Finisher(replace(problem.plain, dataset=dataset), choice.penalties)
+        best = one_leaf(problem.dataset) if choice.winner.kind == SCORE else best
+        best, *members = (
+            finisher.on_line(wide, tree) for tree in (best, *members)
+        )
+        hall_of_fame, best_trees = (
+            [finisher.on_line(wide, tree) for tree in trees]
+            for trees in (hall_of_fame, best_trees)
+        )
+        members += map(wide.tree, smaller_members(problem.plain, best.complexity))
+    elif choice.winner.has_score:
+        score = problem.score_of(dataset, problem.ends.trees)
+    if score is not None and dataset.n_classes:
         wide = Widened.of(dataset, score, problem.evolution.scaling)
         dataset = wide.rows
         finisher = Finisher(replace(problem, dataset=dataset), choice.penalties)
@@ -155,6 +172,19 @@ def finish_run(
         best_trees=dict(zip(run.best_trees, best_trees, strict=False)),
         dataset=dataset,
     )
+
+
+def smaller_members(problem: Problem, complexity: int) -> list[FrontTree]:
+    """Return the best of the first trees, pruned to all sizes below some complexity."""
+    penalties = penalties_of_rows(problem.config, problem.dataset)
+    rows = with_noise(problem, problem.dataset, own_streams()[1])
+    seconds = seconds_until(problem.ends.trees, 0.5)
+    found = [several[0] for several in trees_of(problem, rows, penalties, seconds).best]
+    front = ParetoFront()
+    front.update(compress(found, distinct(found)))
+    front.add_prunings(rows, half_way_to(problem.ends.trees))
+    smaller = [tree for tree in front if tree.complexity < complexity]
+    return Finisher(problem, penalties[len(penalties) // 2]).members(smaller)
 
 
 def front_with(best: FrontTree, members: Sequence[FrontTree]) -> list[FrontTree]:
@@ -390,6 +420,12 @@ class Finisher:
             return tree
         made = rounded_score(made, self.rows, self.precision)
         origin = SCORE if made.n_leaves == 1 else tree.origin
+        return FrontTree.of(made, scores_on(self.rows, made)[0], origin)
+
+    def on_line(self, wide: Widened, tree: ObliqueTree) -> FrontTree:
+        """Return a tree of what a score of targets leaves, on the score."""
+        made = rounded_score(wide.on_score(wide.tree(tree)), self.rows, self.precision)
+        origin = tree.origin if isinstance(tree, FrontTree) else SCORE
         return FrontTree.of(made, scores_on(self.rows, made)[0], origin)
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:

@@ -30,7 +30,12 @@ from evotree.engine.bends import bends_of, correlations
 from evotree.fitness.linear_leaves import leaf_of
 from evotree.fitness.probabilities import LEAST
 from evotree.front import FrontTree
-from evotree.leaf_models import ScoreModels
+from evotree.leaf_models import (
+    LARGEST_SCORE,
+    LeafModels,
+    ScoreModels,
+    SharedModels,
+)
 from evotree.operators.initialization.logistic import SoftTree, tree_of_model
 from evotree.operators.structure.rounding import round_models
 from evotree.rng import as_generator, own_streams
@@ -42,6 +47,9 @@ OCTILES = tuple(k / 8 for k in range(1, 8))
 
 PENALTIES = tuple(np.geomspace(1.0, 0.01, 11)[1:].tolist())
 """Shares of the least penalty that leaves no term; so a score has one, however shrunk."""
+
+PENALTIES_OF_TARGETS = tuple(np.geomspace(1.0, 0.001, 16)[1:].tolist())
+"""The same for targets, of which a line may tell nearly all."""
 
 MOST_FEATURES, MOST_BENT = 2_000, 128
 """How many features may be terms, and how many of them may bend."""
@@ -67,7 +75,7 @@ _DECIMALS = 2  # of points
 
 
 class Score(NamedTuple):
-    """Linear scores of classes over features and bends of these, in raw units.
+    """Linear scores of classes, or of targets, over features and bends of these, in raw units.
 
     Of two classes there is one, the log-odds of the second; of more there is one for each.
     """
@@ -76,6 +84,8 @@ class Score(NamedTuple):
     bends: tuple[Bend | None, ...]  # of each term, None for the feature itself
     coefficients: np.ndarray  # (n_scores, n_terms)
     intercepts: np.ndarray  # (n_scores,)
+    lowest: float = -LARGEST_SCORE  # of what targets are predicted
+    highest: float = LARGEST_SCORE
 
     @property
     def n_terms(self) -> int:
@@ -89,6 +99,11 @@ class Score(NamedTuple):
         """
         scores = self.coefficients @ terms_of(raw, self.features, self.bends)
         return with_first_class(scores.T + self.intercepts)
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """Return the targets of rows, of shape (n_rows,), within those trained on."""
+        sums = self.coefficients[0] @ terms_of(raw, self.features, self.bends)
+        return np.clip(sums + self.intercepts[0], self.lowest, self.highest)
 
     def joined(self, tree: ObliqueTree, raw: np.ndarray) -> np.ndarray:
         """Return the probabilities of the sum of this and a tree over raw features, both halved."""
@@ -114,18 +129,19 @@ def terms_of(
 
 
 @kernel
-def l1_path(columns, y, weight, penalties, coefficients, intercepts):
-    """Write the coefficients and intercepts of logistic regressions at falling penalties.
+def l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts):
+    """Write the coefficients and intercepts of regressions at falling penalties.
 
-    The rows of `columns` are standardized terms; weights add up to 1, `y` is 0 or 1 and has both.
+    The rows of `columns` are standardized terms; weights add up to 1. Of logistic ones `y` is 0 or
+    1, and has both; others lose half the squared error.
     """
     m, n = columns.shape
     b = np.zeros(m)
-    share = 0.0
+    mean = 0.0
     for i in range(n):
-        share += weight[i] * y[i]
-    intercept = math.log(share / (1.0 - share))
-    log_odds = np.full(n, intercept)
+        mean += weight[i] * y[i]
+    intercept = math.log(mean / (1.0 - mean)) if is_logistic else mean
+    sums = np.full(n, intercept)
     w, r = np.empty(n), np.empty(n)
     is_in = np.zeros(m, dtype=np.bool_)
     curvature = np.empty(m)
@@ -135,8 +151,10 @@ def l1_path(columns, y, weight, penalties, coefficients, intercepts):
         for rounds in range(_MAX_ROUNDS):
             total = 0.0
             for i in range(n):
-                p = 1.0 / (1.0 + math.exp(-log_odds[i]))
-                w[i] = weight[i] * max(p * (1.0 - p), _LEAST_CURVATURE)
+                w[i], p = weight[i], sums[i]
+                if is_logistic:
+                    p = 1.0 / (1.0 + math.exp(-p))
+                    w[i] = weight[i] * max(p * (1.0 - p), _LEAST_CURVATURE)
                 r[i] = weight[i] * (y[i] - p)
                 total += w[i]
             # The strong rule says which terms may enter; later rounds add what it has missed.
@@ -159,7 +177,7 @@ def l1_path(columns, y, weight, penalties, coefficients, intercepts):
                 step /= total
                 intercept += step
                 for i in range(n):
-                    log_odds[i] += step
+                    sums[i] += step
                     r[i] -= w[i] * step
                 change = total * step * step
                 for j in range(m):
@@ -174,7 +192,7 @@ def l1_path(columns, y, weight, penalties, coefficients, intercepts):
                     if step != 0.0:
                         b[j] += step
                         for i in range(n):
-                            log_odds[i] += step * columns[j, i]
+                            sums[i] += step * columns[j, i]
                             r[i] -= w[i] * step * columns[j, i]
                         change = max(change, curvature[j] * step * step)
                 if sweep == 0:
@@ -214,7 +232,7 @@ class _Terms:
         )
 
     def path(
-        self, y: np.ndarray, penalties: np.ndarray
+        self, y: np.ndarray, penalties: np.ndarray, *, is_logistic: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients (n_penalties, n_terms) and intercepts, in raw units.
 
@@ -222,10 +240,18 @@ class _Terms:
         """
         coefficients = np.zeros((len(penalties), len(self.features)))
         intercepts = np.zeros(len(penalties))
-        if y.min() == y.max():
+        if is_logistic and y.min() == y.max():
             odds = math.log(LEAST / (1.0 - LEAST))
             return coefficients, intercepts + (-odds if y.max() else odds)
-        l1_path(self.standardized, y, self.weight, penalties, coefficients, intercepts)
+        l1_path(
+            self.standardized,
+            y,
+            self.weight,
+            penalties,
+            is_logistic,
+            coefficients,
+            intercepts,
+        )
         coefficients /= self.spread
         return coefficients, intercepts - coefficients @ self.mean
 
@@ -252,40 +278,60 @@ def _offered(
 def fit_score(
     rows: Dataset, end: float = math.inf, *, bends: bool = True
 ) -> Score | None:
-    """Return the score of rows of classes; None where there is nothing to tell apart, or no time.
+    """Return the score of rows; None where there is nothing to tell apart, or no time.
 
     Columns have hinges if `bends` is true. It is the same for all seeds.
     """
     if len(np.unique(rows.y)) < 2 or time.perf_counter() >= end:
         return None
-    labels = [1] if rows.n_classes == 2 else list(range(rows.n_classes))
+    is_logistic = rows.n_classes > 0
+    labels = [1] if rows.n_classes <= 2 else list(range(rows.n_classes))
     of_folds, _, of_rows, _ = own_streams()
     rows = _thinned(rows, MOST_ROWS // len(labels), of_rows)
     terms = _Terms(rows, bends)
-    targets = [(rows.y == label).astype(np.float64) for label in labels]
+    targets = [_target(rows, label) for label in labels]
     largest = np.array([terms.gradient(y) for y in targets])
     if largest.max() == 0.0:
         return None
-    penalties = largest[:, None] * np.array(PENALTIES)
-    best = _held_out_losses(rows, labels, penalties, of_folds, end, bends).argmin(
-        axis=1
-    )
+    steps = PENALTIES if is_logistic else PENALTIES_OF_TARGETS
+    penalties = largest[:, None] * np.array(steps)
+    losses = _held_out_losses(rows, labels, penalties, of_folds, end, bends)
+    best = losses.argmin(axis=1)
     paths = [
-        terms.path(y, steps[: at + 1])
+        terms.path(y, steps[: at + 1], is_logistic=is_logistic)
         for y, steps, at in zip(targets, penalties, best, strict=True)
     ]
     coefficients = np.array([path[-1] for path, _ in paths])
     influence = np.abs(coefficients) * terms.spread
-    coefficients[influence < LEAST_INFLUENCE * influence.max(axis=1, keepdims=True)] = (
-        0.0
-    )
+    least = LEAST_INFLUENCE * influence.max(axis=1, keepdims=True)
+    if not is_logistic:
+        rest = targets[0] - intercepts_of(paths) - coefficients[0] @ terms_of(rows.raw, terms.features, terms.bends)
+        least = CUT * np.sqrt(terms.weight @ rest**2)
+    coefficients[influence < least] = 0.0
     used = np.flatnonzero(coefficients.any(axis=0))
-    return Score(
+    score = Score(
         terms.features[used],
         tuple(terms.bends[j] for j in used.tolist()),
         coefficients[:, used],
         np.array([intercepts[-1] for _, intercepts in paths]),
     )
+    if is_logistic:
+        return score
+    unit, mean = rows.target_scale, rows.target_mean
+    return score._replace(
+        coefficients=unit * score.coefficients,
+        intercepts=mean + unit * score.intercepts,
+        lowest=float(rows.raw_targets.min()),
+        highest=float(rows.raw_targets.max()),
+    )
+
+
+CUT=0.05
+def intercepts_of(paths): return paths[0][1][-1]
+
+def _target(rows: Dataset, label: int) -> np.ndarray:
+    """Return whether rows have a class, as 0 and 1, or their target in standard units."""
+    return (rows.y == label).astype(np.float64) if rows.n_classes else rows.y
 
 
 def _held_out_losses(
@@ -298,6 +344,7 @@ def _held_out_losses(
 ) -> np.ndarray:
     """Return what each score loses on rows held out at each of its penalties."""
     losses = np.zeros(penalties.shape)
+    is_logistic = rows.n_classes > 0
     n_folds = fold_count(rows, _MAX_FOLDS)
     if n_folds == 0:
         return losses
@@ -311,11 +358,15 @@ def _held_out_losses(
         terms = _Terms(others, bends)
         columns = terms_of(held_out.raw, terms.features, terms.bends)
         for at, label in enumerate(labels):
-            y = (others.y == label).astype(np.float64)
-            coefficients, intercepts = terms.path(y, penalties[at])
-            shares = expit(coefficients @ columns + intercepts[:, None])
-            shares = np.clip(shares, LEAST, 1.0 - LEAST)
-            lost = -np.log(np.where(held_out.y == label, shares, 1.0 - shares))
+            coefficients, intercepts = terms.path(
+                _target(others, label), penalties[at], is_logistic=is_logistic
+            )
+            sums = coefficients @ columns + intercepts[:, None]
+            if is_logistic:
+                shares = np.clip(expit(sums), LEAST, 1.0 - LEAST)
+                lost = -np.log(np.where(held_out.y == label, shares, 1.0 - shares))
+            else:
+                lost = (np.clip(sums, others.y.min(), others.y.max()) - held_out.y) ** 2
             losses[at] += lost @ held_out.sample_weight
     return losses
 
@@ -368,27 +419,53 @@ class Widened(NamedTuple):
             rows.with_schema(schema, wide, scaling),
             score,
             old,
-            with_first_class(coefficients.T).T,
+            with_first_class(coefficients.T).T if rows.n_classes else coefficients,
             with_first_class(score.intercepts[None])[0],
         )
 
     def tree(self, tree: Any) -> Any:
         """Return a tree over raw features, or a member of a front, over the wider ones."""
-        weights = np.zeros((len(tree), self.rows.raw.shape[1]))
-        weights[:, self.old] = tree.weights
-        wide = tree.replaced(weights=weights, spread=self.rows.spread * self.rows.scale)
+        models = tree.models
+        if models is not None:
+            models = models.with_each(
+                [
+                    one._replace(coefficients=self._wide(one.coefficients))
+                    for one in models.each
+                ]
+            )
+        wide = tree.replaced(
+            weights=self._wide(tree.weights),
+            models=models,
+            spread=self.rows.spread * self.rows.scale,
+        )
         if not isinstance(tree, FrontTree):
             return wide
         return FrontTree.of(wide, tree.quality, tree.origin, tree.scores, tree.sides)
 
+    def _wide(self, weights: np.ndarray) -> np.ndarray:
+        """Return weights of the features before over the wider ones."""
+        wide = np.zeros((len(weights), self.rows.raw.shape[1]))
+        wide[:, self.old] = weights
+        return wide
+
     def on_score(self, tree: ObliqueTree) -> ObliqueTree:
-        """Return a tree over the wider features that stands on the score, both halved."""
-        points = points_of(tree) + HALF * self.intercepts
-        return tree.with_models(ScoreModels.of(points, HALF * self.coefficients))
+        """Return a tree over the wider features that stands on the score.
+
+        Of classes both are halved. That of targets has what the score leaves in its leaves.
+        """
+        if self.rows.n_classes:
+            points = points_of(tree) + HALF * self.intercepts
+            return tree.with_models(ScoreModels.of(points, HALF * self.coefficients))
+        score = self.score
+        points = tree.values[:, 0] - tree.values[0, 0] + score.intercepts[0]
+        models = SharedModels.of(
+            points, self.coefficients[0], score.lowest, score.highest
+        )
+        return tree.with_models(models)
 
     def alone(self) -> ObliqueTree | SoftTree | None:
         """Return the score alone: a split for two classes, else a linear machine in one leaf."""
-        if len(self.score.coefficients) == 1:
+        if self.rows.n_classes == 2:
             rows = self.rows
             model = self.coefficients[1] * rows.scale
             intercept = self.intercepts[1] + self.coefficients[1] @ rows.mean
@@ -423,9 +500,30 @@ def rounded_score(tree: ObliqueTree, rows: Dataset, precision: Any) -> ObliqueTr
     if precision is None:
         return tree
     models = tree.models
+    if isinstance(models, SharedModels):
+        return _rounded_line(tree, rows, precision)
     line = one_leaf(rows).with_models(ScoreModels.of(models.points[:1], models.score))
     score = round_models(line, rows.raw, precision, rows.sample_weight).models.score
     return tree.with_models(ScoreModels.of(np.round(models.points, _DECIMALS), score))
+
+
+def _rounded_line(tree: ObliqueTree, rows: Dataset, precision: Any) -> ObliqueTree:
+    """Return a tree on a score of targets that is written in few digits."""
+    models = tree.models
+    line = one_leaf(rows).with_models(LeafModels(*(part[:1] for part in models)))
+    rounded = round_models(line, rows.raw, precision, rows.sample_weight).models
+    added = models.intercepts - models.intercepts[0]
+    spread = np.std(added[tree.is_leaf]) or 1.0
+    digits = _DECIMALS - 1 - math.floor(math.log10(spread))
+    added = np.round(added, digits)
+    return tree.with_models(
+        SharedModels.of(
+            np.round(rounded.intercepts[0] + added, max(digits, 12)),
+            rounded.coefficients[0],
+            float(rounded.lowest[0]),
+            float(rounded.highest[0]),
+        )
+    )
 
 
 def one_leaf(rows: Dataset) -> ObliqueTree:

@@ -430,11 +430,11 @@ def read_choice(
                 f"{name}={value}: the run in {path} has {name}={before.get(name)}; it continues "
                 "with the same parameters only, except for limits."
             )
-    kind, at, strength, is_bent, is_scored = settings["winner"]
+    kind, at, strength, is_scored = settings["winner"]
     choice = Choice(
         settings["seed"],
         Penalties(*settings["penalties"]),
-        Candidate(kind, at, strength and Strength(*strength), is_bent, is_scored),
+        Candidate(kind, at, strength and Strength(*strength), is_scored),
         settings["logistic"] and Strength(*settings["logistic"]),
     )
     return choice, settings["stage"]
