@@ -131,26 +131,34 @@ class LogModels(LeafModels):
 
 
 class SharedModels(LeafModels):
-    """One line of all rows, to which each leaf adds its points: a regression tree on a score.
+    """A score of all rows, to which each leaf adds a linear model: a regression tree on a score.
 
-    The coefficients and bounds of all nodes are the same, and terms count once; intercepts are the
-    points with that of the line, which the root has alone.
+    Leaves have the sums of both. The root, and all other nodes that are no leaves, have the score
+    alone; its terms count once. The bounds of all nodes are the same.
     """
 
     __slots__ = ()
 
     @classmethod
-    def of(
-        cls, points: np.ndarray, line: np.ndarray, lowest: float, highest: float
-    ) -> Self:
-        """Return models of points (n_nodes,) and coefficients (n_features,)."""
-        bounds = (np.full(len(points), bound) for bound in (lowest, highest))
-        return cls(points, np.broadcast_to(line, (len(points), len(line))), *bounds)
+    def of(cls, score: LeafModels, own: LeafModels, is_leaf: np.ndarray) -> Self:
+        """Return the sums of a score, the model of one leaf, and models of the leaves of a tree."""
+        is_added = np.where(is_leaf, 1.0, 0.0)
+        return cls(
+            score.intercepts[0] + is_added * own.intercepts,
+            score.coefficients[0] + is_added[:, np.newaxis] * own.coefficients,
+            *(np.full(len(is_leaf), bound[0]) for bound in score[2:]),
+        )
+
+    @property
+    def score(self) -> LeafModels:
+        """The score, as the model of one leaf."""
+        return LeafModels(*(array[:1] for array in self))
 
     @property
     def n_terms(self) -> int:
-        """Number of coefficients other than 0, which all leaves share."""
-        return int(np.count_nonzero(self.coefficients[0]))
+        """Number of coefficients of the score, and of those that leaves add."""
+        added = self.coefficients != self.coefficients[0]
+        return int(np.count_nonzero(self.coefficients[0]) + np.count_nonzero(added))
 
 
 class OutputModels(NamedTuple):

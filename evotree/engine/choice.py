@@ -68,6 +68,9 @@ _MAX_FOLDS = 5
 STANDARD_ERRORS = 0.5
 """By which the loss of a less complex candidate may be above that of the best."""
 
+SCORED_ERRORS = 2.0
+"""By which the loss of trees on a score of targets may be above that of trees alone."""
+
 EVOLVING_ERRORS = 2.0
 """By which the loss of the trees that evolution begins with may be above that of the best."""
 
@@ -671,6 +674,7 @@ def verdict_of(
     penalties: Sequence[Any],
     kinds: Sequence[str] = (TREE, LOGISTIC),
     *,
+    standard_errors: float = STANDARD_ERRORS,
     demands_score: bool = False,
 ) -> Verdict:
     """Return what trials say, or the first penalties where there are none.
@@ -692,7 +696,7 @@ def verdict_of(
     present = {one.kind for one in table.candidates}
     # A tree of logistic models stands on no score.
     kinds = [kind for kind in kinds if not (demands_score and kind == LOGISTIC)]
-    winner = table.simplest(STANDARD_ERRORS, *kinds)
+    winner = table.simplest(standard_errors, *kinds)
     if EVOLVED in present:
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.prefers(evolved, winner):
@@ -756,14 +760,14 @@ def with_score(
 ) -> tuple[Verdict, bool]:
     """Return the verdict on trees, or on trees on a score of targets, and whether it is the latter.
 
-    A score stands unless it loses more.
+    A score stands unless it loses clearly more.
     """
-    verdict = verdict_of(scored, penalties, (TREE, SCORE))
+    verdict = verdict_of(scored, penalties, (TREE, SCORE), standard_errors=1.0)
     both = [side_by_side(*pair) for pair in zip(trials, scored, strict=True)]
     table = Table.of(both)
     winner = verdict.winner._replace(is_scored=verdict.winner.kind != SCORE)
     gain, error = table.gain(winner, plain.winner)
-    is_scored = gain >= -STANDARD_ERRORS * error
+    is_scored = gain >= -SCORED_ERRORS * error
     if is_scored:
         plain = verdict._replace(winner=winner)
     columns = choice_columns(both, table, penalties, plain.winner)

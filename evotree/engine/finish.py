@@ -24,7 +24,10 @@ from evotree.engine.problem import Penalties, Problem, half_way_to, seconds_unti
 from evotree.engine.scores import (
     Widened,
     again_on_score,
+    blank_leaf,
+    on_line,
     one_leaf,
+    rest_of,
     rounded_score,
 )
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
@@ -38,7 +41,7 @@ from evotree.front import (
     own_scores,
     undominated,
 )
-from evotree.leaf_models import ScoreModels
+from evotree.leaf_models import ScoreModels, SharedModels
 from evotree.operators.constraints import (
     Constraint,
     Held,
@@ -135,31 +138,30 @@ def finish_run(
     hall_of_fame = finisher.in_time(finisher.tree, run.hall_of_fame)
     best_trees = finisher.in_time(finisher.tree, [*run.best_trees.values()])
     dataset = problem.dataset
-    score = problem.score
-    if score is not None:
+    wide = problem.wide
+    if wide is not None:  # trees are of what a score of the targets leaves
         assert problem.plain is not None
-        wide = Widened.of(problem.plain.dataset, score, problem.evolution.scaling)
         dataset = wide.rows
         finisher = Finisher(replace(problem.plain, dataset=dataset), choice.penalties)
-        best = one_leaf(problem.dataset) if choice.winner.kind == SCORE else best
-        best, *members = (
-            finisher.on_line(wide, tree) for tree in (best, *members)
-        )
+        if choice.winner.kind == SCORE:
+            best = FrontTree.of(blank_leaf(problem.dataset), 0.0, SCORE)
+        best, *members = (finisher.on_line(wide, tree) for tree in (best, *members))
         hall_of_fame, best_trees = (
-            [finisher.on_line(wide, tree) for tree in trees]
+            [wide.on_score(wide.tree(tree)) for tree in trees]
             for trees in (hall_of_fame, best_trees)
         )
         members += map(wide.tree, smaller_members(problem.plain, best.complexity))
     elif choice.winner.has_score:
         score = problem.score_of(dataset, problem.ends.trees)
-    if score is not None and dataset.n_classes:
-        wide = Widened.of(dataset, score, problem.evolution.scaling)
-        dataset = wide.rows
-        finisher = Finisher(replace(problem, dataset=dataset), choice.penalties)
-        members, hall_of_fame, best_trees = (
-            list(map(wide.tree, trees)) for trees in (members, hall_of_fame, best_trees)
-        )
-        best = finisher.on_score(wide, choice.winner, wide.tree(best))
+        if score is not None:
+            wide = Widened.of(dataset, score, problem.evolution.scaling)
+            dataset = wide.rows
+            finisher = Finisher(replace(problem, dataset=dataset), choice.penalties)
+            members, hall_of_fame, best_trees = (
+                list(map(wide.tree, trees))
+                for trees in (members, hall_of_fame, best_trees)
+            )
+            best = finisher.on_score(wide, choice.winner, wide.tree(best))
     members = front_with(best, members)
     return Result(
         run,
@@ -250,6 +252,7 @@ class Finisher:
 
     def __init__(self, problem: Problem, penalties: Penalties) -> None:
         self.problem = problem
+        self.penalties = penalties
         self.constraints = problem.constraints
         self.precision = problem.config.precision
         self.rows = problem.dataset.penalized(penalties.term)
@@ -333,6 +336,10 @@ class Finisher:
             filled = rows.refill(filled)
         if isinstance(tree.models, ScoreModels):
             return again_on_score(filled, tree.models)
+        if isinstance(tree.models, SharedModels):
+            score = tree.models.score
+            rest = replace(self.problem, dataset=rest_of(self.problem.dataset, score))
+            return on_line(Finisher(rest, self.penalties).refilled(filled), score)
         if strength is None:
             return self._with_leaves(filled)
         return self._filled(filled, strength)
@@ -422,11 +429,10 @@ class Finisher:
         origin = SCORE if made.n_leaves == 1 else tree.origin
         return FrontTree.of(made, scores_on(self.rows, made)[0], origin)
 
-    def on_line(self, wide: Widened, tree: ObliqueTree) -> FrontTree:
+    def on_line(self, wide: Widened, tree: FrontTree) -> FrontTree:
         """Return a tree of what a score of targets leaves, on the score."""
-        made = rounded_score(wide.on_score(wide.tree(tree)), self.rows, self.precision)
-        origin = tree.origin if isinstance(tree, FrontTree) else SCORE
-        return FrontTree.of(made, scores_on(self.rows, made)[0], origin)
+        made = wide.on_score(wide.tree(tree))
+        return FrontTree.of(made, scores_on(self.rows, made)[0], tree.origin)
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from evotree.configuration import CONSTANT, SCORE, LinearLeaves
+from evotree.configuration import LINEAR, SCORE, LinearLeaves
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.engine.config import (
     AUTO,
@@ -19,7 +19,7 @@ from evotree.engine.config import (
     evolution_of,
     is_auto,
 )
-from evotree.engine.scores import Score, fit_score
+from evotree.engine.scores import Score, Widened, fit_score, rest_of
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import (
@@ -115,7 +115,7 @@ class Problem:
     # The same trees on a score of the targets, where these compete; else what they are of.
     scored: "Problem | None" = None
     plain: "Problem | None" = None
-    score: Score | None = None  # that the targets of the rows are less
+    wide: Widened | None = None  # rows with the score that the targets are less
 
     @cached_property
     def evolution(self) -> Evolution:
@@ -235,8 +235,12 @@ class Problem:
         score = self.score_of(rows, math.inf)
         if score is None:
             return self
-        rest = self.scored.dataset.with_targets(rows.raw_targets - score.predict(rows.raw))
-        return replace(self.scored, dataset=rest, plain=self, score=score)
+        wide = Widened.of(rows, score, self.evolution.scaling)
+        wide = wide.rounded(self.config.precision)
+        rest = rest_of(wide.rows, wide.line).raw_targets
+        return replace(
+            self.scored, dataset=self.scored.dataset.with_targets(rest), wide=wide
+        )
 
 
 def seconds_until(end: float, share: float = 1.0) -> float:
@@ -279,8 +283,7 @@ def prepare(
         )
     if not problem.tries_score or problem.dataset.n_classes:
         return problem
-    # Leaves add points to the score, as those of classes do.
-    scored = make(dataset, config=replace(config, leaves=CONSTANT))
+    scored = make(dataset, config=replace(config, leaves=LINEAR))
     return replace(problem, scored=replace(scored, plain=problem))
 
 

@@ -66,6 +66,9 @@ LEAST_SHARE = 1e-3
 LEAST_INFLUENCE = 0.02
 """A term of less influence than this share of the strongest one's is left out."""
 
+LEAST_OF_REST = 0.03
+"""Of targets, than this share of the standard deviation that the score leaves."""
+
 _HELD_OUT_ROWS, _MAX_FOLDS = 600, 5
 _MAX_ROUNDS, _MAX_SWEEPS, _ALL_EVERY = 20, 100, 10
 _TOLERANCE = 1e-5  # change of the loss of a row, in a sweep
@@ -101,7 +104,7 @@ class Score(NamedTuple):
         return with_first_class(scores.T + self.intercepts)
 
     def predict(self, raw: np.ndarray) -> np.ndarray:
-        """Return the targets of rows, of shape (n_rows,), within those trained on."""
+        """Return the targets of rows, of shape (n_rows,), within the range of those trained on."""
         sums = self.coefficients[0] @ terms_of(raw, self.features, self.bends)
         return np.clip(sums + self.intercepts[0], self.lowest, self.highest)
 
@@ -302,32 +305,31 @@ def fit_score(
         for y, steps, at in zip(targets, penalties, best, strict=True)
     ]
     coefficients = np.array([path[-1] for path, _ in paths])
+    intercepts = np.array([several[-1] for _, several in paths])
     influence = np.abs(coefficients) * terms.spread
     least = LEAST_INFLUENCE * influence.max(axis=1, keepdims=True)
-    if not is_logistic:
-        rest = targets[0] - intercepts_of(paths) - coefficients[0] @ terms_of(rows.raw, terms.features, terms.bends)
-        least = CUT * np.sqrt(terms.weight @ rest**2)
-    coefficients[influence < least] = 0.0
+    if not is_logistic:  # hinges of one column may be far stronger than what they add up to
+        rest = targets[0] - intercepts - coefficients[0] @ terms_of(rows.raw, terms.features, terms.bends)
+        least = LEAST_OF_REST * math.sqrt(terms.weight @ rest**2)
+    dropped = np.where(influence < least, coefficients, 0.0)
+    coefficients = coefficients - dropped
+    intercepts += dropped @ terms.mean
     used = np.flatnonzero(coefficients.any(axis=0))
     score = Score(
         terms.features[used],
         tuple(terms.bends[j] for j in used.tolist()),
         coefficients[:, used],
-        np.array([intercepts[-1] for _, intercepts in paths]),
+        intercepts,
     )
     if is_logistic:
         return score
-    unit, mean = rows.target_scale, rows.target_mean
     return score._replace(
-        coefficients=unit * score.coefficients,
-        intercepts=mean + unit * score.intercepts,
+        coefficients=rows.target_scale * score.coefficients,
+        intercepts=rows.target_mean + rows.target_scale * score.intercepts,
         lowest=float(rows.raw_targets.min()),
         highest=float(rows.raw_targets.max()),
     )
 
-
-CUT=0.05
-def intercepts_of(paths): return paths[0][1][-1]
 
 def _target(rows: Dataset, label: int) -> np.ndarray:
     """Return whether rows have a class, as 0 and 1, or their target in standard units."""
@@ -387,8 +389,8 @@ class Widened(NamedTuple):
     rows: Dataset
     score: Score
     old: np.ndarray  # positions of the features that there were before
-    coefficients: np.ndarray  # of the score over all features, (n_classes, n_features)
-    intercepts: np.ndarray  # (n_classes,)
+    coefficients: np.ndarray  # of the score over all features, (n_classes or 1, n_features)
+    intercepts: np.ndarray  # (n_classes or 1,)
 
     @classmethod
     def of(cls, rows: Dataset, score: Score, scaling: str) -> "Widened":
@@ -420,7 +422,9 @@ class Widened(NamedTuple):
             score,
             old,
             with_first_class(coefficients.T).T if rows.n_classes else coefficients,
-            with_first_class(score.intercepts[None])[0],
+            with_first_class(score.intercepts[None])[0]
+            if rows.n_classes
+            else score.intercepts,
         )
 
     def tree(self, tree: Any) -> Any:
@@ -448,20 +452,28 @@ class Widened(NamedTuple):
         wide[:, self.old] = weights
         return wide
 
+    @property
+    def line(self) -> LeafModels:
+        """The score of targets as the model of one leaf."""
+        bounds = np.array([[self.score.lowest], [self.score.highest]])
+        return LeafModels(self.intercepts, self.coefficients, *bounds)
+
+    def rounded(self, precision: Any) -> "Widened":
+        """Return the same with a score of targets that is written in few digits."""
+        leaf = one_leaf(self.rows).with_models(self.line)
+        rows = self.rows
+        line = round_models(leaf, rows.raw, precision, rows.sample_weight).models
+        return self._replace(coefficients=line.coefficients, intercepts=line.intercepts)
+
     def on_score(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree over the wider features that stands on the score.
 
-        Of classes both are halved. That of targets has what the score leaves in its leaves.
+        Of classes both are halved. That of targets has models of what the score leaves.
         """
-        if self.rows.n_classes:
-            points = points_of(tree) + HALF * self.intercepts
-            return tree.with_models(ScoreModels.of(points, HALF * self.coefficients))
-        score = self.score
-        points = tree.values[:, 0] - tree.values[0, 0] + score.intercepts[0]
-        models = SharedModels.of(
-            points, self.coefficients[0], score.lowest, score.highest
-        )
-        return tree.with_models(models)
+        if self.rows.n_classes == 0:
+            return on_line(tree, self.line)
+        points = points_of(tree) + HALF * self.intercepts
+        return tree.with_models(ScoreModels.of(points, HALF * self.coefficients))
 
     def alone(self) -> ObliqueTree | SoftTree | None:
         """Return the score alone: a split for two classes, else a linear machine in one leaf."""
@@ -500,33 +512,32 @@ def rounded_score(tree: ObliqueTree, rows: Dataset, precision: Any) -> ObliqueTr
     if precision is None:
         return tree
     models = tree.models
-    if isinstance(models, SharedModels):
-        return _rounded_line(tree, rows, precision)
     line = one_leaf(rows).with_models(ScoreModels.of(models.points[:1], models.score))
     score = round_models(line, rows.raw, precision, rows.sample_weight).models.score
     return tree.with_models(ScoreModels.of(np.round(models.points, _DECIMALS), score))
 
 
-def _rounded_line(tree: ObliqueTree, rows: Dataset, precision: Any) -> ObliqueTree:
-    """Return a tree on a score of targets that is written in few digits."""
-    models = tree.models
-    line = one_leaf(rows).with_models(LeafModels(*(part[:1] for part in models)))
-    rounded = round_models(line, rows.raw, precision, rows.sample_weight).models
-    added = models.intercepts - models.intercepts[0]
-    spread = np.std(added[tree.is_leaf]) or 1.0
-    digits = _DECIMALS - 1 - math.floor(math.log10(spread))
-    added = np.round(added, digits)
-    return tree.with_models(
-        SharedModels.of(
-            np.round(rounded.intercepts[0] + added, max(digits, 12)),
-            rounded.coefficients[0],
-            float(rounded.lowest[0]),
-            float(rounded.highest[0]),
-        )
-    )
+def on_line(tree: ObliqueTree, score: LeafModels) -> ObliqueTree:
+    """Return a tree with models of what a score of targets leaves, on this score."""
+    models = SharedModels.of(score, tree.models, tree.is_leaf)
+    return tree.with_models(models)
+
+
+def rest_of(rows: Dataset, score: LeafModels) -> Dataset:
+    """Return rows with what a score over their features leaves of the targets."""
+    told = score.predict(rows.raw, np.zeros(rows.n_distinct, dtype=np.int64))
+    return rows.with_targets(rows.raw_targets - told)
 
 
 def one_leaf(rows: Dataset) -> ObliqueTree:
     """Return a tree of one leaf over raw features."""
     leaf = leaf_of(rows.X.shape[1])
     return rows.refill(leaf.replaced(spread=rows.spread * rows.scale))
+
+
+def blank_leaf(rows: Dataset) -> ObliqueTree:
+    """Return a tree of one leaf over raw features, whose model predicts 0."""
+    leaf = one_leaf(rows)
+    zero = np.zeros(1)
+    models = LeafModels(zero, np.zeros((1, leaf.n_features)), zero, zero)
+    return leaf.with_models(models)
