@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import softmax
 
+_DIGITS_OF_SUMS = 12  # that sums of numbers of few digits have rightly
+
 LARGEST_SCORE = 1e300
 """The bound of scores, which are not bounded otherwise: differences of two are finite."""
 
@@ -155,10 +157,29 @@ class SharedModels(LeafModels):
         return LeafModels(*(array[:1] for array in self))
 
     @property
+    def added(self) -> LeafModels:
+        """What leaves add to the score, without bounds: sums less the score, but for rounding."""
+        bound = np.full(len(self.intercepts), LARGEST_SCORE)
+        intercepts, coefficients = (_difference(array, array[:1]) for array in self[:2])
+        return LeafModels(intercepts, coefficients, -bound, bound)
+
+    @property
     def n_terms(self) -> int:
         """Number of coefficients of the score, and of those that leaves add."""
         added = self.coefficients != self.coefficients[0]
         return int(np.count_nonzero(self.coefficients[0]) + np.count_nonzero(added))
+
+
+def _difference(sums: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return what was added to numbers, without the digits that the sums have lost."""
+    added = sums - first
+    largest = np.maximum(np.abs(sums), np.abs(first))
+    unit = 10.0 ** np.floor(np.log10(np.where(largest > 0.0, largest, 1.0)))
+    exact = [
+        float(f"{round(one / u, _DIGITS_OF_SUMS) * u:.{_DIGITS_OF_SUMS}g}")
+        for one, u in zip(added.flat, unit.flat, strict=True)
+    ]
+    return np.array(exact).reshape(added.shape)
 
 
 class OutputModels(NamedTuple):

@@ -391,7 +391,9 @@ def cross_validate(
         if not problem.is_on_score:
             return trial
         unit = (others.target_scale / unit) ** 2
-        return trial._replace(losses={one: unit * lost for one, lost in trial.losses.items()})
+        return trial._replace(
+            losses={one: unit * lost for one, lost in trial.losses.items()}
+        )
 
     is_silent = True
     for trial in map(run, range(min(n_folds, max_folds))):
@@ -443,7 +445,10 @@ def trials_on_score(
 def side_by_side(trial: Trial, scored: Trial) -> Trial:
     """Return a trial of the candidates of two of the same fold, in one of which trees have a score."""
     marked: list[Any] = [
-        {one._replace(is_scored=one.kind != SCORE): value for one, value in values.items()}
+        {
+            one._replace(is_scored=one.kind != SCORE): value
+            for one, value in values.items()
+        }
         for values in (scored.losses, scored.sizes)
     ]
     return trial._replace(
@@ -640,8 +645,7 @@ class Table(NamedTuple):
         """Return the candidate of some kinds that loses least, with a score or without."""
         losses = self.losses @ self.weights
         is_kind = [
-            one.kind in kinds and one.has_score == is_scored
-            for one in self.candidates
+            one.kind in kinds and one.has_score == is_scored for one in self.candidates
         ]
         return self.candidates[int(np.where(is_kind, losses, np.inf).argmin())]
 

@@ -11,6 +11,8 @@ Tibshirani R. (1996). Regression shrinkage and selection via the lasso. Journal 
 Statistical Society B 58(1), 267-288.
 Friedman J., Hastie T., Tibshirani R. (2010). Regularization paths for generalized linear models
 via coordinate descent. Journal of Statistical Software 33(1).
+Zou H. (2006). The adaptive lasso and its oracle properties. Journal of the American Statistical
+Association 101(476), 1418-1429.
 Tibshirani R. et al. (2012). Strong rules for discarding predictors in lasso-type problems. Journal
 of the Royal Statistical Society B 74(2), 245-266.
 """
@@ -50,6 +52,12 @@ PENALTIES = tuple(np.geomspace(1.0, 0.01, 11)[1:].tolist())
 
 PENALTIES_OF_TARGETS = tuple(np.geomspace(1.0, 0.001, 16)[1:].tolist())
 """The same for targets, of which a line may tell nearly all."""
+
+PENALTIES_AGAIN = tuple(np.geomspace(1.0, 0.0001, 24)[1:].tolist())
+"""The same for the second fit, whose terms are penalized by what the first one found."""
+
+NEAR_BEST = 1.01
+"""The largest penalty is taken whose loss is within this of the least."""
 
 MOST_FEATURES, MOST_BENT = 2_000, 128
 """How many features may be terms, and how many of them may bend."""
@@ -227,36 +235,42 @@ class _Terms:
         self.standardized = columns if len(kept) == len(columns) else columns[kept]
         self.standardized /= self.spread[:, None]
 
-    def gradient(self, y: np.ndarray) -> float:
-        """Return the least penalty that leaves no term."""
-        share = self.weight @ y
-        return float(
-            np.abs(self.standardized @ (self.weight * (y - share))).max(initial=0.0)
-        )
+    def place(self, raw: np.ndarray) -> np.ndarray:
+        """Return the terms of other rows, in the same standard units."""
+        columns = terms_of(raw, self.features, self.bends)
+        columns -= self.mean[:, None]
+        columns /= self.spread[:, None]
+        return columns
 
     def path(
-        self, y: np.ndarray, penalties: np.ndarray, *, is_logistic: bool
+        self,
+        y: np.ndarray,
+        shares: Sequence[float],
+        freedom: np.ndarray,
+        *,
+        is_logistic: bool,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients (n_penalties, n_terms) and intercepts, in raw units.
+        """Return the coefficients (n_penalties, n_terms) and intercepts, of standardized terms.
 
-        A class that no row has, or all have, has no terms.
+        The penalties are shares of the least one that leaves no term; that of a term is divided by
+        its freedom, and terms without any stay out. A class that no row has, or all have, has none.
         """
-        coefficients = np.zeros((len(penalties), len(self.features)))
-        intercepts = np.zeros(len(penalties))
+        coefficients = np.zeros((len(shares), len(self.features)))
+        intercepts = np.zeros(len(shares))
         if is_logistic and y.min() == y.max():
             odds = math.log(LEAST / (1.0 - LEAST))
             return coefficients, intercepts + (-odds if y.max() else odds)
-        l1_path(
-            self.standardized,
-            y,
-            self.weight,
-            penalties,
-            is_logistic,
-            coefficients,
-            intercepts,
-        )
-        coefficients /= self.spread
-        return coefficients, intercepts - coefficients @ self.mean
+        is_open = np.flatnonzero(freedom > 0.0)
+        columns = self.standardized
+        if len(is_open) < len(columns) or (freedom != 1.0).any():
+            columns = columns[is_open] * freedom[is_open, None]
+        rest = self.weight * (y - self.weight @ y)
+        largest = np.abs(columns @ rest).max(initial=0.0)
+        found = np.zeros((len(shares), len(is_open)))
+        penalties = largest * np.asarray(shares)
+        l1_path(columns, y, self.weight, penalties, is_logistic, found, intercepts)
+        coefficients[:, is_open] = found * freedom[is_open]
+        return coefficients, intercepts
 
 
 def _offered(
@@ -287,48 +301,89 @@ def fit_score(
     """
     if len(np.unique(rows.y)) < 2 or time.perf_counter() >= end:
         return None
-    is_logistic = rows.n_classes > 0
     labels = [1] if rows.n_classes <= 2 else list(range(rows.n_classes))
     of_folds, _, of_rows, _ = own_streams()
     rows = _thinned(rows, MOST_ROWS // len(labels), of_rows)
     terms = _Terms(rows, bends)
-    targets = [_target(rows, label) for label in labels]
-    largest = np.array([terms.gradient(y) for y in targets])
-    if largest.max() == 0.0:
+    if not len(terms.features):
         return None
-    steps = PENALTIES if is_logistic else PENALTIES_OF_TARGETS
-    penalties = largest[:, None] * np.array(steps)
-    losses = _held_out_losses(rows, labels, penalties, of_folds, end, bends)
-    best = losses.argmin(axis=1)
-    paths = [
-        terms.path(y, steps[: at + 1], is_logistic=is_logistic)
-        for y, steps, at in zip(targets, penalties, best, strict=True)
-    ]
-    coefficients = np.array([path[-1] for path, _ in paths])
-    intercepts = np.array([several[-1] for _, several in paths])
-    influence = np.abs(coefficients) * terms.spread
-    least = LEAST_INFLUENCE * influence.max(axis=1, keepdims=True)
-    if not is_logistic:  # hinges of one column may be far stronger than what they add up to
-        rest = targets[0] - intercepts - coefficients[0] @ terms_of(rows.raw, terms.features, terms.bends)
-        least = LEAST_OF_REST * math.sqrt(terms.weight @ rest**2)
-    dropped = np.where(influence < least, coefficients, 0.0)
-    coefficients = coefficients - dropped
-    intercepts += dropped @ terms.mean
+    folds = list(_folds_of(rows, of_folds, end, bends))
+    fits = [_fitted(terms, rows, folds, label) for label in labels]
+    coefficients = np.array([one for one, _ in fits])
     used = np.flatnonzero(coefficients.any(axis=0))
-    score = Score(
+    coefficients = coefficients[:, used] / terms.spread[used]
+    intercepts = np.array([one for _, one in fits]) - coefficients @ terms.mean[used]
+    bends_used = tuple(terms.bends[j] for j in used.tolist())
+    if rows.n_classes:
+        return Score(terms.features[used], bends_used, coefficients, intercepts)
+    return Score(
         terms.features[used],
-        tuple(terms.bends[j] for j in used.tolist()),
-        coefficients[:, used],
-        intercepts,
-    )
-    if is_logistic:
-        return score
-    return score._replace(
-        coefficients=rows.target_scale * score.coefficients,
-        intercepts=rows.target_mean + rows.target_scale * score.intercepts,
+        bends_used,
+        rows.target_scale * coefficients,
+        rows.target_mean + rows.target_scale * intercepts,
         lowest=float(rows.raw_targets.min()),
         highest=float(rows.raw_targets.max()),
     )
+
+
+class _Fold(NamedTuple):
+    """What a score is fitted to, and what judges its penalties."""
+
+    terms: _Terms
+    rows: Dataset
+    held_out: Dataset
+    columns: np.ndarray  # the terms of the rows held out, (n_terms, n_rows)
+
+
+def _folds_of(
+    rows: Dataset, stream: np.ndarray, end: float, bends: bool
+) -> Iterator[_Fold]:
+    """Yield folds until so many rows are held out as tell penalties apart."""
+    n_folds = fold_count(rows, _MAX_FOLDS)
+    if n_folds == 0:
+        return
+    folds = make_folds(rows, n_folds, stream)
+    for fold in range(min(n_folds, math.ceil(_HELD_OUT_ROWS * n_folds / rows.n_rows))):
+        others, held_out = split_folds(rows, folds, fold)
+        if min(others.n_distinct, held_out.n_distinct) == 0:
+            continue
+        if time.perf_counter() >= end:
+            return
+        terms = _Terms(others, bends)
+        yield _Fold(terms, others, held_out, terms.place(held_out.raw))
+
+
+def _fitted(
+    terms: _Terms, rows: Dataset, folds: Sequence[_Fold], label: int
+) -> tuple[np.ndarray, float]:
+    """Return the coefficients of standardized terms, and the intercept, of one score.
+
+    They are fitted twice: the second penalty of a term is the less, the stronger it was at first,
+    so that fewer terms tell as much (the adaptive lasso, Zou 2006).
+    """
+    is_logistic = rows.n_classes > 0
+    y = _target(rows, label)
+    shares = PENALTIES if is_logistic else PENALTIES_OF_TARGETS
+    freedom = np.ones(len(terms.features))
+    lost, found = _held_out_losses(
+        folds, label, shares, [np.ones(len(one.terms.features)) for one in folds]
+    )
+    at = int(lost.argmin())
+    first = terms.path(y, shares[: at + 1], freedom, is_logistic=is_logistic)[0][-1]
+    freedoms = [np.abs(several[at]) for several in found]
+    lost, _ = _held_out_losses(folds, label, PENALTIES_AGAIN, freedoms)
+    at = int((lost <= NEAR_BEST * lost.min()).argmax())
+    coefficients, intercepts = terms.path(
+        y, PENALTIES_AGAIN[: at + 1], np.abs(first), is_logistic=is_logistic
+    )
+    least = LEAST_INFLUENCE * np.abs(coefficients[-1]).max()
+    if (
+        not is_logistic
+    ):  # hinges of one column may be far stronger than what they add up to
+        rest = y - intercepts[-1] - coefficients[-1] @ terms.standardized
+        least = LEAST_OF_REST * math.sqrt(terms.weight @ rest**2)
+    kept = np.where(np.abs(coefficients[-1]) < least, 0.0, coefficients[-1])
+    return kept, float(intercepts[-1])
 
 
 def _target(rows: Dataset, label: int) -> np.ndarray:
@@ -337,40 +392,29 @@ def _target(rows: Dataset, label: int) -> np.ndarray:
 
 
 def _held_out_losses(
-    rows: Dataset,
-    labels: Sequence[int],
-    penalties: np.ndarray,
-    stream: np.ndarray,
-    end: float,
-    bends: bool,
-) -> np.ndarray:
-    """Return what each score loses on rows held out at each of its penalties."""
-    losses = np.zeros(penalties.shape)
-    is_logistic = rows.n_classes > 0
-    n_folds = fold_count(rows, _MAX_FOLDS)
-    if n_folds == 0:
-        return losses
-    folds = make_folds(rows, n_folds, stream)
-    for fold in range(min(n_folds, math.ceil(_HELD_OUT_ROWS * n_folds / rows.n_rows))):
-        others, held_out = split_folds(rows, folds, fold)
-        if min(others.n_distinct, held_out.n_distinct) == 0:
-            continue
-        if time.perf_counter() >= end:
-            break
-        terms = _Terms(others, bends)
-        columns = terms_of(held_out.raw, terms.features, terms.bends)
-        for at, label in enumerate(labels):
-            coefficients, intercepts = terms.path(
-                _target(others, label), penalties[at], is_logistic=is_logistic
-            )
-            sums = coefficients @ columns + intercepts[:, None]
-            if is_logistic:
-                shares = np.clip(expit(sums), LEAST, 1.0 - LEAST)
-                lost = -np.log(np.where(held_out.y == label, shares, 1.0 - shares))
-            else:
-                lost = (np.clip(sums, others.y.min(), others.y.max()) - held_out.y) ** 2
-            losses[at] += lost @ held_out.sample_weight
-    return losses
+    folds: Sequence[_Fold],
+    label: int,
+    shares: Sequence[float],
+    freedoms: Sequence[np.ndarray],
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return what a score loses on rows held out at each penalty, and its coefficients of folds."""
+    losses, found = np.zeros(len(shares)), []
+    for fold, freedom in zip(folds, freedoms, strict=True):
+        is_logistic = fold.rows.n_classes > 0
+        y = _target(fold.rows, label)
+        coefficients, intercepts = fold.terms.path(
+            y, shares, freedom, is_logistic=is_logistic
+        )
+        sums = coefficients @ fold.columns + intercepts[:, None]
+        truth = _target(fold.held_out, label)
+        if is_logistic:
+            probability = np.clip(expit(sums), LEAST, 1.0 - LEAST)
+            lost = -np.log(np.where(truth > 0.0, probability, 1.0 - probability))
+        else:
+            lost = (np.clip(sums, y.min(), y.max()) - truth) ** 2
+        losses += lost @ fold.held_out.sample_weight
+        found.append(coefficients)
+    return losses, found
 
 
 def _thinned(rows: Dataset, most: int, stream: np.ndarray) -> Dataset:
@@ -389,7 +433,9 @@ class Widened(NamedTuple):
     rows: Dataset
     score: Score
     old: np.ndarray  # positions of the features that there were before
-    coefficients: np.ndarray  # of the score over all features, (n_classes or 1, n_features)
+    coefficients: (
+        np.ndarray
+    )  # of the score over all features, (n_classes or 1, n_features)
     intercepts: np.ndarray  # (n_classes or 1,)
 
     @classmethod
