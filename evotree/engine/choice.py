@@ -443,7 +443,7 @@ def trials_on_score(
 
 
 def side_by_side(trial: Trial, scored: Trial) -> Trial:
-    """Return a trial of the candidates of two of the same fold, in one of which trees have a score."""
+    """Return a trial of the candidates of two of the same fold, one of trees on a score."""
     marked: list[Any] = [
         {
             one._replace(is_scored=one.kind != SCORE): value

@@ -1,9 +1,9 @@
-"""A score with curves: a logistic regression of few terms, which are columns and hinges of them.
+"""A score with curves: a regression of few terms, which are columns and hinges of them.
 
 The coefficients are penalized by their absolute values (Tibshirani 1996), so that most are 0, along
 a path of penalties by coordinate descent on quadratic approximations (Friedman, Hastie and
 Tibshirani 2010). Of the penalties the one is taken whose score loses least on rows held out. More
-than two classes have a score each, of one class against the others.
+than two classes have a score each, of one class against the others; that of targets is linear.
 
 References
 ----------
@@ -358,32 +358,32 @@ def _fitted(
 ) -> tuple[np.ndarray, float]:
     """Return the coefficients of standardized terms, and the intercept, of one score.
 
-    They are fitted twice: the second penalty of a term is the less, the stronger it was at first,
-    so that fewer terms tell as much (the adaptive lasso, Zou 2006).
+    That of targets is fitted twice: the second penalty of a term is the less, the stronger it was
+    at first, so that half as many terms tell as much (the adaptive lasso, Zou 2006). Scores of
+    classes rank worse then.
     """
     is_logistic = rows.n_classes > 0
     y = _target(rows, label)
-    shares = PENALTIES if is_logistic else PENALTIES_OF_TARGETS
     freedom = np.ones(len(terms.features))
-    lost, found = _held_out_losses(
-        folds, label, shares, [np.ones(len(one.terms.features)) for one in folds]
-    )
+    freedoms = [np.ones(len(one.terms.features)) for one in folds]
+    shares = PENALTIES if is_logistic else PENALTIES_OF_TARGETS
+    lost, found = _held_out_losses(folds, label, shares, freedoms)
     at = int(lost.argmin())
-    first = terms.path(y, shares[: at + 1], freedom, is_logistic=is_logistic)[0][-1]
-    freedoms = [np.abs(several[at]) for several in found]
-    lost, _ = _held_out_losses(folds, label, PENALTIES_AGAIN, freedoms)
-    at = int((lost <= NEAR_BEST * lost.min()).argmax())
-    coefficients, intercepts = terms.path(
-        y, PENALTIES_AGAIN[: at + 1], np.abs(first), is_logistic=is_logistic
-    )
-    least = LEAST_INFLUENCE * np.abs(coefficients[-1]).max()
-    if (
-        not is_logistic
-    ):  # hinges of one column may be far stronger than what they add up to
-        rest = y - intercepts[-1] - coefficients[-1] @ terms.standardized
+    path = terms.path(y, shares[: at + 1], freedom, is_logistic=is_logistic)
+    strength = np.abs(path[0][-1])
+    least = LEAST_INFLUENCE * strength.max()
+    if not is_logistic:
+        freedoms = [np.abs(several[at]) for several in found]
+        lost, _ = _held_out_losses(folds, label, PENALTIES_AGAIN, freedoms)
+        at = int((lost <= NEAR_BEST * lost.min()).argmax())
+        path = terms.path(
+            y, PENALTIES_AGAIN[: at + 1], strength, is_logistic=is_logistic
+        )
+        # Hinges of one column may be far stronger than what they add up to.
+        rest = y - path[1][-1] - path[0][-1] @ terms.standardized
         least = LEAST_OF_REST * math.sqrt(terms.weight @ rest**2)
-    kept = np.where(np.abs(coefficients[-1]) < least, 0.0, coefficients[-1])
-    return kept, float(intercepts[-1])
+    coefficients, intercept = path[0][-1], float(path[1][-1])
+    return np.where(np.abs(coefficients) < least, 0.0, coefficients), intercept
 
 
 def _target(rows: Dataset, label: int) -> np.ndarray:
