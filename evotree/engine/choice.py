@@ -427,19 +427,17 @@ def trials_on_score(
     scored: list[Trial] = []
     both: list[Trial] = []
     kinds = kinds_of(problem)
-    for other, trial in zip(
-        trials, trials_of(problem, samples_of(problem)[0], end), strict=False
-    ):
+    is_demanded = problem.plain is not None and problem.plain.config.leaves == SCORE
+    those_on_score = trials_of(problem, samples_of(problem)[0], end)
+    for other, trial in zip(trials, those_on_score, strict=False):
         scored.append(trial)
         both.append(side_by_side(other, trial))
         table = Table.of(both)
         best, best_other = table.best(*kinds, SCORE, is_scored=True), table.best(*kinds)
         gain, error = table.gain(best, best_other)
-        if gain < -EVOLVING_ERRORS * error:
+        if gain < -EVOLVING_ERRORS * error and not is_demanded:
             return None
-    if len(scored) < len(trials):
-        return None
-    return scored
+    return scored if len(scored) == len(trials) else None
 
 
 def side_by_side(trial: Trial, scored: Trial) -> Trial:
@@ -761,21 +759,22 @@ def with_score(
     trials: Sequence[Trial],
     scored: Sequence[Trial],
     penalties: Sequence[Any],
-) -> tuple[Verdict, bool]:
-    """Return the verdict on trees, or on trees on a score of targets, and whether it is the latter.
+    *,
+    demanded: bool = False,
+) -> Verdict:
+    """Return the verdict on trees, or on trees on a score of targets.
 
-    A score stands unless it loses clearly more.
+    The latter stand unless they lose clearly more, or are demanded.
     """
     verdict = verdict_of(scored, penalties, (TREE, SCORE), standard_errors=1.0)
     both = [side_by_side(*pair) for pair in zip(trials, scored, strict=True)]
     table = Table.of(both)
     winner = verdict.winner._replace(is_scored=verdict.winner.kind != SCORE)
     gain, error = table.gain(winner, plain.winner)
-    is_scored = gain >= -SCORED_ERRORS * error
-    if is_scored:
+    if demanded or gain >= -SCORED_ERRORS * error:
         plain = verdict._replace(winner=winner)
     columns = choice_columns(both, table, penalties, plain.winner)
-    return plain._replace(columns=columns), is_scored
+    return plain._replace(columns=columns)
 
 
 def choice_columns(

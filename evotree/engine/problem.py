@@ -312,9 +312,9 @@ def _problem_of(dataset: Dataset, *, config: SearchConfig, **fixed: Any) -> Prob
     problem = Problem(dataset, config, constraints, leaf_models=models, **fixed)
     if config.leaves == SCORE and not problem.tries_score:
         raise ValueError(
-            f"leaves={SCORE!r}: allowed for columns of a table or array, objectives of "
-            "probabilities or the accuracy, term_penalty='auto', and no bound on terms, order or "
-            "interactions."
+            f"leaves={SCORE!r}: allowed for objectives of probabilities, the accuracy or the "
+            "squared error of one target without exposures, term_penalty='auto', and no bound on "
+            "terms, order or interactions."
         )
     return problem
 

@@ -458,9 +458,9 @@ class RowSearch(Search):
             if logistic is None:  # it breaks a bound on all rows, or once it is rounded
                 verdict = verdict_of(trials, penalties, (TREE,))._replace(logistic=None)
         if scored is not None:
-            verdict, is_scored = with_score(verdict, trials, scored, penalties)
-            problem = problem.as_chosen(is_scored)
+            verdict = with_score(verdict, trials, scored, penalties, demanded=demands)
         winner = verdict.winner
+        problem = problem.as_chosen(winner.has_score)
         if winner.kind == TREE and not is_judged:
             winner = winner._replace(kind=EVOLVED)
         choice = Choice(seed, verdict.penalties, winner, verdict.logistic)

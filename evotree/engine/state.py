@@ -38,7 +38,7 @@ from evotree.fitness.probabilities import Strength
 from evotree.operators.structure.splice import make_individual
 from evotree.tree import FitnessMax, Individual, ObliqueTree, Outcome
 
-FORMAT, VERSION = "evotree checkpoint", 11
+FORMAT, VERSION = "evotree checkpoint", 12
 
 ARRAYS = ("weights", "thresholds", "subtree_size", "answers")
 """The arrays of a tree that are kept."""
