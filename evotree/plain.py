@@ -18,12 +18,14 @@ from evotree.leaf_models import (
     LogModels,
     OutputModels,
     ScoreModels,
+    SharedModels,
     check_arrays,
 )
 from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4
 """The form that is written and read."""
+_LINKS = {None: LeafModels, "log": LogModels, "score": SharedModels}
 _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
@@ -64,8 +66,9 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     elif tree.models is not None:
         each = [_lists(one._asdict()) for one in tree.models.each]
         data["models"] = each[0] if isinstance(tree.models, LeafModels) else each
-    if isinstance(tree.models, LogModels):
-        data["models"]["link"] = "log"
+    for link, kind in _LINKS.items():
+        if type(tree.models) is kind and link is not None:
+            data["models"]["link"] = link
     if tree.output_names:
         data["output_names"] = list(tree.output_names)
     return data
@@ -115,9 +118,11 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         models = _score_models(parts["points"], parts["score"], arrays["weights"])
     elif models is not None:
         link = models.get("link") if isinstance(models, Mapping) else None
-        if link not in (None, "log"):
-            raise ValueError(f"the link of models is {_kind(link)}, not 'log'.")
-        models = _parts(LogModels if link else LeafModels, models, "models")
+        if not isinstance(link, str | None) or link not in _LINKS:
+            raise ValueError(
+                f"the link of models is {_kind(link)}, not {' or '.join(map(repr, _LINKS))}."
+            )
+        models = _parts(_LINKS[link], models, "models")
     return ObliqueTree(
         subtree_size=np.array(sizes, dtype=np.int32),
         models=models,

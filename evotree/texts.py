@@ -358,7 +358,7 @@ class Wording:
 
         On a score of targets they are what the leaf adds.
         """
-        if self.fitted.added is not None:
+        if self.fitted.added is not None and self.fitted.model(k).terms:
             model = self.fitted.added.model(k)
             intercept = model.intercept
             sign = self._signs("-" if intercept < 0.0 else "+")

@@ -5,7 +5,7 @@ training rows, predicts by these alone, and says what it is worth on them.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import compress, takewhile
@@ -41,7 +41,7 @@ from evotree.front import (
     own_scores,
     undominated,
 )
-from evotree.leaf_models import ScoreModels, SharedModels
+from evotree.leaf_models import LeafModels, ScoreModels, SharedModels
 from evotree.operators.constraints import (
     Constraint,
     Held,
@@ -338,11 +338,19 @@ class Finisher:
             return again_on_score(filled, tree.models)
         if isinstance(tree.models, SharedModels):
             score = tree.models.score
-            rest = replace(self.problem, dataset=rest_of(self.problem.dataset, score))
+            rest = replace(self.problem, dataset=self._rest(score))
             return on_line(Finisher(rest, self.penalties).refilled(filled), score)
         if strength is None:
             return self._with_leaves(filled)
         return self._filled(filled, strength)
+
+    def _rest(self, score: LeafModels) -> Dataset:
+        """Return the rows with what a score leaves, whose leaves have no bends of the score."""
+        rows = rest_of(self.problem.dataset, score)
+        if isinstance(self.problem.evolution.shapes, Mapping):  # the user's own
+            return rows
+        used = np.setdiff1d(np.arange(rows.X.shape[1]), list(rows.schema.bends))
+        return rows.evolved_for(replace(rows.objective, used=tuple(used.tolist())))
 
     def broken(self, tree: ObliqueTree) -> list[Constraint]:
         """Return the constraints that a tree over raw features breaks."""
