@@ -19,7 +19,6 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "myst_parser",
-    "sphinx_design",
     "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "examples", "auto_examples/*.ipynb", "auto_examples/*.py"]

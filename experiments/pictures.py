@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from evotree.experiments.comparison import mean_scores
-from evotree.experiments.pictures import use_log_scale
 from evotree.plotting.style import (
     INK,
     PALETTE,
     axes_or_new,
     legend_below,
     point_style,
+    use_log_scale,
 )
 
 

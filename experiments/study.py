@@ -182,8 +182,8 @@ def define(
     protocol: Protocol,
     **more: Any,
 ) -> Experiment:
-    """Return the experiment of a study: accuracies, no curves, and compilation before the fits."""
-    usual = {"metrics": ("accuracy", "train_accuracy"), "curve": None, "warm_up": True}
+    """Return the experiment of a study: accuracies, and no curves."""
+    usual = {"metrics": ("accuracy", "train_accuracy"), "curve": None}
     return Experiment(name, list(datasets), methods, protocol, **usual | more)
 
 

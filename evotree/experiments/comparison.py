@@ -16,7 +16,6 @@ Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Lea
 """
 
 import math
-import warnings
 from itertools import product
 from typing import NamedTuple
 
@@ -44,20 +43,6 @@ def in_markdown(text: object) -> str:
     """Return a text on one line that Markdown shows as it is: names may be those of strangers."""
     characters = (one if one.isprintable() else " " for one in str(text))
     return "".join(characters).translate(_ESCAPES)
-
-
-def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return the runs that are done, with numbers in each of some columns; warn of the others."""
-    is_used = np.isfinite(runs[list(columns)].astype(np.float64)).all(axis=1)
-    is_used &= runs.get("status", "done") == "done"
-    if not is_used.all():
-        warnings.warn(
-            f"{(~is_used).sum()} of {len(runs)} runs are left out: not done, or without "
-            f"{' or '.join(columns)}.",
-            UserWarning,
-            stacklevel=3,  # the line that called our caller
-        )
-    return runs[is_used]
 
 
 def complete_datasets(runs: pd.DataFrame) -> tuple[list[str], list[str]]:

@@ -19,15 +19,13 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
 from tqdm import tqdm
 
 from evotree._version import __version__
-from evotree.experiments.experiment import Experiment, describe_method, tree_sizes
+from evotree.experiments.experiment import Experiment, tree_sizes
 from evotree.experiments.protocols import Parts, Task
 from evotree.experiments.runner import CRASHED, TIMEOUT, outcomes_of
 from evotree.experiments.store import Store, checksum, read_runs
@@ -71,34 +69,9 @@ def _line_of(path: str, beginning: str) -> str:
 
 
 def seed_method(method: BaseEstimator, random_state: int) -> BaseEstimator:
-    """Return a clone with all its random states set."""
-    states = dict.fromkeys(_parameters(method, "random_state"), random_state)
-    return clone(method).set_params(**states)
-
-
-def _parameters(method: BaseEstimator, name: str) -> dict[str, Any]:
-    """Return the parameters of a name, of an estimator and of those inside it."""
-    parameters = method.get_params().items()
-    return {key: value for key, value in parameters if key.split("__")[-1] == name}
-
-
-_compiled: set[str] = set()
-
-
-def compile_for(method: BaseEstimator) -> None:
-    """Compile what a method needs, for three classes and for four, once in a process."""
-    key = checksum(describe_method(seed_method(method, 0)))
-    if key in _compiled:
-        return
-    # A search tries no other code.
-    if hasattr(method, "cv") and hasattr(method, "estimator"):
-        method = method.estimator
-    limits = _parameters(method, "max_generations").items()
-    X, y = load_iris(return_X_y=True)
-    for labels in (y, np.where(X[:, 0] < 5.0, 3, y)):
-        quick = {key: min(20, value) for key, value in limits}
-        seed_method(method, 0).set_params(**quick).fit(X, labels)
-    _compiled.add(key)
+    """Return a clone with all its random states set, also those of what is inside it."""
+    names = [one for one in method.get_params() if one.endswith("random_state")]
+    return clone(method).set_params(**dict.fromkeys(names, random_state))
 
 
 def do_fit(
@@ -113,8 +86,6 @@ def do_fit(
         warnings.showwarning = lambda message, category, *place: log.warning(
             "%s: %s: %s", task, category.__name__, message
         )
-        if experiment.warm_up:
-            compile_for(experiment.methods[task.method])
         memory = PeakMemory()
         begin = time.perf_counter()
         method.fit(parts.X_train, parts.y_train)

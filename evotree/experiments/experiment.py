@@ -26,8 +26,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import make_pipeline
 
-from evotree.configuration import check_parameters, with_nested
-from evotree.engine.config import Evolution
+from evotree.configuration import check_parameters
 from evotree.engine.evolution import to_frame
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.estimators.evolved import EVOLUTION_PRESETS
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 # Measures of a fitted tree, missing for other models.
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
-# Of all that is inside an evolution.
-_PATHS = tuple(with_nested({"evolution": Evolution()}))
 _IN_PYTHON_ALONE = {"scorers", "plan", "measures", "curve"}
 _Made = TypeVar("_Made", bound="DataclassInstance")
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
@@ -134,9 +131,6 @@ class Experiment:
     curve : callable, optional
         ``curve(model) -> DataFrame or None``: the learning curve that is kept of a fitted method;
         by default what `learning_curve` finds. None keeps none.
-    warm_up : bool, default=False
-        Whether a worker fits a method to two small problems before its first fit, so that
-        compilation is not in its seconds.
     """
 
     name: str
@@ -151,7 +145,6 @@ class Experiment:
     plan: Sequence[Task] | None = None
     measures: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
     curve: Callable[[Any], pd.DataFrame | None] | None = learning_curve
-    warm_up: bool = False
 
     def __post_init__(self) -> None:
         _check_list("datasets", self.datasets, str)
@@ -269,7 +262,7 @@ def read_experiment(path: Path) -> Experiment:
     """Read an experiment from a TOML file.
 
     It has ``name``, ``datasets``, a table ``[methods.NAME]`` for each method, and may have
-    ``seeds``, ``metrics``, ``warm_up`` and a table ``[protocol]``. The file is data but for the
+    ``seeds``, ``metrics`` and a table ``[protocol]``. The file is data but for the
     import paths of classes, whose modules are imported: of installed packages, not the standard
     library. What is wrong in it is a ValueError that names its place.
     """
@@ -317,9 +310,6 @@ def make_method(table: Any, path: str) -> BaseEstimator:
             f"{abbreviate(table)}."
         )
     parameters = dict(table)
-    if isinstance(parameters.get("evolution"), dict):
-        inside = parameters.pop("evolution").items()
-        parameters |= {f"evolution__{name}": value for name, value in inside}
     kind = parameters.pop("estimator", None)
     if "of" in parameters:
         parameters["estimator"] = make_method(parameters.pop("of"), f"{path}.of")
@@ -341,11 +331,7 @@ def make_method(table: Any, path: str) -> BaseEstimator:
             method._validate_params()
     # A class of another package may raise anything.
     except Exception as error:
-        meant = [
-            one for one in _PATHS if one.endswith(tuple(map("__{}".format, table)))
-        ]
-        hint = f"; is {' or '.join(meant)} meant?" if meant else ""
-        raise ValueError(f"[{path}]: {str(error)[:500]}{hint}") from error
+        raise ValueError(f"[{path}]: {str(error)[:500]}") from error
     return method
 
 

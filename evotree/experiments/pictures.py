@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter
 
-from evotree.experiments.comparison import complete_datasets, done_runs, mean_scores
+from evotree.experiments.comparison import complete_datasets, mean_scores
 from evotree.plotting import style
 
 
@@ -16,8 +15,11 @@ def plot_accuracy_against_size(
     metric: str = "accuracy",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw each method at its mean size and its mean score, over the data sets that all have."""
-    runs = done_runs(runs, size, metric)
+    """Draw each method at its mean size and its mean score, over the data sets that all have.
+
+    Runs without a number for either are left out.
+    """
+    runs = runs[np.isfinite(runs[[size, metric]].astype(float)).all(axis=1)]
     datasets, left_out = complete_datasets(runs)
     if not datasets:
         raise ValueError(
@@ -28,28 +30,14 @@ def plot_accuracy_against_size(
     for k, method in enumerate(x.index):
         look = style.point_style(k)
         ax.plot(x[method], y[method], ms=7.0, label=method, **look)
-    use_log_scale(ax, x)
+    style.use_log_scale(ax, x)
     style.draw_grid(ax)
     ax.set_axisbelow(True)
     ax.margins(0.12)
-    style.take_as_written(style.legend_below(ax, min(4, len(x))))
+    style.legend_below(ax, min(4, len(x)))
     n_datasets = len(datasets) + len(left_out)
     ax.set(
         xlabel=f"{size} (mean of {len(datasets)} of {n_datasets} data sets)",
         ylabel=f"mean {metric}",
     )
     return ax
-
-
-def use_log_scale(ax: Axes, values: pd.Series) -> None:
-    """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
-    if (smallest := values.min()) <= 0.0:
-        raise ValueError(
-            f"{smallest:g} has no place on a logarithmic axis: allowed are positive numbers."
-        )
-    ax.set_xscale("log")
-    decades = np.log10(values.max() / smallest)
-    subs = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
-    ax.xaxis.set_major_locator(LogLocator(subs=subs))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())

@@ -262,7 +262,6 @@ def compare(
     folds = deal(y, Protocol(n_folds).n_folds, *beside)
     n_classes = 0 if is_regression else len(np.unique(y))
     methods = rivals(n_classes)
-    execution.compile_for(methods[REFERENCE])  # else the first fits would compile
     scores = TARGET_SCORES if is_regression else CLASS_SCORES
     fit = partial(_fit, methods, X, y, beside, folds, deal, scores)
     tasks = [

@@ -1,16 +1,18 @@
 """A tree, or the vote of a forest, as code that runs on its own: in Python, in C, or in SQL.
 
 In Python and C a tree is splits and returns, without a loop, a table or a library; probabilities
-take exponential functions, and loops over the leaves. Sums are in the order of the features, and
-numbers read back as the same ones. Where leaves have shares to be added or mixed, a tree returns
-the row of its leaf in a table of class shares. Of a forest each tree is a function; the last
-function adds what the trees say in their order, as `predict` does, and divides by their number.
+take exponential functions. Sums are in the order of the features, and numbers read back as the same
+ones. Of a forest each tree is a function, which returns the row of its leaf in a table of class
+shares; the last function adds what the trees say in their order, as `predict` does, and divides by
+their number.
 """
 
 import keyword
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from string import Template
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -40,60 +42,109 @@ _C_KEYWORD = re.compile(
 )
 
 
-class _Language(NamedTuple):
-    """How a language writes a function."""
-
-    numbers: str
-    note: str
-    end: str  # of a statement
-    when: str  # a split, its opposite, and the end of its branch
-    unless: str
-    close: str
+# How a language writes a function; parts with a dollar are templates of `_answer`.
+_PYTHON = SimpleNamespace(
+    numbers="floats",
+    note="# ",
+    end="",  # of a statement
+    when="if {}:",  # a split, its opposite, and the end of its branch
+    unless="if not {}:",
+    close="",
     # The sum of a leaf within its bounds; a NaN, of terms that overflow to both sides, is `high`.
-    bounded: str
-    several: str  # how a function with several outputs ends
-    right: str  # the probability of the right side, by its log-odds
-    begin: str  # of all code
-    math: str  # makes exp and log known
-    local: str  # begins a function for this file alone
-    between: str  # of two parts
-    hinge: str  # a number, or 0 where it is less; NaN stays so
-    logarithm: str  # of a number that is no less than another one
-
-
-_PYTHON = _Language(
-    "floats",
-    "# ",
-    "",
-    "if {}:",
-    "if not {}:",
-    "",
-    "{low} if s < {low} else s if s <= {high} else {high}",
-    "return y",
-    "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",  # exp overflows above
-    "",
-    "from math import {}\n\n\n",
-    "",
-    "\n\n",
-    "max({0}, 0.0)",
-    "log(max({0}, {1}))",
+    bounded="{low} if s < {low} else s if s <= {high} else {high}",
+    several="return y",  # how a function with several outputs ends
+    # The probability of the right side, by its log-odds; exp overflows above 700.
+    right="1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",
+    begin="",  # of all code
+    math="from math import {}\n\n\n",  # makes exp and log known
+    local="",  # begins a function for this file alone
+    between="\n\n",  # of two parts
+    hinge="max({0}, 0.0)",  # a number, or 0 where it is less; NaN stays so
+    logarithm="log(max({0}, {1}))",  # of a number that is no less than another one
+    # Refuses rows of another length, which C does not know.
+    check="""if len(x) != {0}:
+    raise ValueError(f"x has {{len(x)}} numbers: allowed are {0}.")""",
+    array="{} = [0.0] * {}",  # makes an array
+    row="({},),",  # of a table of shares
+    # What makes an array ``p``: the shares of trees, or of classes of which that of the leaf is
+    # lifted above the others, or exponents of scores; shares that add up to 1; and the largest.
+    vote="""shares = (
+$table
 )
-_C = _Language(
-    "doubles",
-    "// ",
-    ";",
-    "if ({}) {{",
-    "if (!({})) {{",
-    "}",
-    "s < {low} ? {low} : s <= {high} ? s : {high}",
-    "return",
-    "1.0 / (1.0 + exp(-s))",
-    f"{_C_ADVICE}\n",
-    "#include <math.h>\n\n",
-    "static ",
-    "\n",
-    "({0} <= 0.0 ? 0.0 : {0})",
-    "log({0} <= {1} ? {1} : {0})",
+for tree in ($trees,):
+    for c, share in enumerate(shares[tree(x)]):
+        p[c] += share
+p = [share / $n_trees.0 for share in p]""",
+    raised="""highest = $of_leaf(x)
+others = [$lead + share for c, share in enumerate(p) if c != highest]
+p[highest] = max([p[highest], *others])""",
+    exponents="p = [exp(score - max(p)) for score in p]",
+    normal="""total = sum(p)
+p = [share / total for share in p]""",
+    largest="return $labels[p.index(max(p))]",
+)
+_C = SimpleNamespace(
+    numbers="doubles",
+    note="// ",
+    end=";",
+    when="if ({}) {{",
+    unless="if (!({})) {{",
+    close="}",
+    bounded="s < {low} ? {low} : s <= {high} ? s : {high}",
+    several="return",
+    right="1.0 / (1.0 + exp(-s))",
+    begin=f"{_C_ADVICE}\n",
+    math="#include <math.h>\n\n",
+    local="static ",
+    between="\n",
+    hinge="({0} <= 0.0 ? 0.0 : {0})",
+    logarithm="log({0} <= {1} ? {1} : {0})",
+    check="",
+    array="double {}[{}]",
+    row="{{{}}},",
+    vote="""static const double shares[][$n] = {
+$table
+};
+static int (*const trees[])(const double *) = {$trees};
+for (int c = 0; c < $n; c++) {
+    p[c] = 0.0;
+}
+for (int t = 0; t < $n_trees; t++) {
+    const double *row = shares[trees[t](x)];
+    for (int c = 0; c < $n; c++) {
+        p[c] += row[c];
+    }
+}
+for (int c = 0; c < $n; c++) {
+    p[c] /= $n_trees.0;
+}""",
+    raised="""int highest = $of_leaf(x);
+s = p[highest];
+for (int c = 0; c < $n; c++) {
+    if (c != highest && p[c] + $lead > s) {
+        s = p[c] + $lead;
+    }
+}
+p[highest] = s;""",
+    exponents="""double most = p[0];
+for (int c = 1; c < $n; c++) {
+    most = p[c] > most ? p[c] : most;
+}
+for (int c = 0; c < $n; c++) {
+    p[c] = exp(p[c] - most);
+}""",
+    normal="""double total = 0.0;
+for (int c = 0; c < $n; c++) {
+    total += p[c];
+}
+for (int c = 0; c < $n; c++) {
+    p[c] /= total;
+}""",
+    largest="""int best = 0;
+for (int c = 1; c < $n; c++) {
+    best = p[c] > p[best] ? c : best;
+}
+return best;""",
 )
 
 
@@ -113,6 +164,7 @@ def export_python(
     itself, logarithms by `math.log`; comments say how they are made), and returns what
     ``predict`` does: a label, a number, or a list of several outputs. Numbers of single precision
     are to be made Python's own first (``row.tolist()``), else NumPy reckons in single precision.
+    A row of another length is a ValueError.
 
     ``predict`` may add the products of a node in another order, so a row may go another way where
     it lies on a hyperplane to within the rounding errors of that sum, about its number of terms
@@ -145,6 +197,8 @@ def export_python(
     def predict(x):
         # x holds 2 floats:
         # x[0] is 'length'
+        if len(x) != 2:
+            raise ValueError(f"x has {len(x)} numbers: allowed are 2.")
         if x[0] <= 1.0:
             return 'no'
         return 'yes'
@@ -212,7 +266,7 @@ def _export(
     features: Any,
     classes: Any,
     probability: bool,
-    language: _Language,
+    language: SimpleNamespace,
 ) -> str:
     """Return the code of a tree or of the vote of a forest."""
     members = members_of(tree, features, classes)
@@ -236,41 +290,39 @@ def _export(
 
 
 def _written(
-    language: _Language, kind: str, name: str, notes: Iterable[str], body: Iterable[str]
+    language: SimpleNamespace,
+    kind: str,
+    name: str,
+    head: Iterable[str],
+    body: Iterable[str],
 ) -> str:
     """Return a function; in C of a kind, such as ``void y``, which writes into an array ``y``."""
-    head, end = [f"def {name}(x):"], ""
+    begin, end = [f"def {name}(x):"], ""
     if language is _C:
         returned, _, array = kind.partition(" ")
         outputs = f", double *{array}" if array else ""
-        head, end = [f"{returned} {name}(const double *x{outputs})", "{"], "}\n"
-    lines = [*(f"{language.note}{note}" for note in notes), *body]
-    return "\n".join([*head, *(f"    {line}" for line in lines), end])
-
-
-def _block(lines: Iterable[str]) -> str:
-    """Return lines as they stand inside of something, indented."""
-    return "\n".join(f"    {line}" for line in lines)
+        begin, end = [f"{returned} {name}(const double *x{outputs})", "{"], "}\n"
+    return "\n".join([*begin, *(f"    {line}" for line in (*head, *body)), end])
 
 
 # ---- splits and returns --------------------------------------------------------------------------
 
 
-def _of_leaves(fitted: Fitted, name: str, language: _Language) -> str:
+def _of_leaves(fitted: Fitted, name: str, language: SimpleNamespace) -> str:
     """Return the function of what leaves predict, in C the position of a label."""
     outputs = None
     if fitted.classes is not None:
         labels = range(len(fitted.labels)) if language is _C else fitted.labels
         outputs = [repr(labels[c]) for c in fitted.winners]
-    notes = _notes_of_row([fitted], language)
-    return _function(fitted, name, language, notes, outputs)
+    head = _head([fitted], language)
+    return _function(fitted, name, language, head, outputs)
 
 
 def _function(
     fitted: Fitted,
     name: str,
-    language: _Language,
-    notes: Iterable[str] = (),
+    language: SimpleNamespace,
+    head: Iterable[str] = (),
     outputs: Sequence[str] | None = None,
 ) -> str:
     """Return the function of the numbers of a tree, or one that returns `outputs` by node."""
@@ -282,17 +334,11 @@ def _function(
         is_summed = any(line.lstrip().startswith("s = ") for line in body)
         is_read = bool(used_features([fitted]))
         body[:0] = ["double s;"] * is_summed + ["(void)x;"] * (not is_read)
-    return _written(language, kind, name, notes, body)
-
-
-def _of_row_of_table(fitted: Fitted, name: str, language: _Language, first: int) -> str:
-    """Return a function that returns the row of the leaf in a table, where a tree has a first."""
-    rows = list(map(str, np.cumsum(fitted.tree.is_leaf) - 1 + first))
-    return language.local + _function(fitted, name, language, outputs=rows)
+    return _written(language, kind, name, head, body)
 
 
 def _body(
-    fitted: Fitted, language: _Language, outputs: Sequence[str] | None
+    fitted: Fitted, language: SimpleNamespace, outputs: Sequence[str] | None
 ) -> Iterator[str]:
     """Yield the splits and returns of a tree: of `outputs` by node, or else of its numbers."""
     open_splits = 0
@@ -323,7 +369,7 @@ def _body(
 def _leaf(
     fitted: Fitted,
     k: int,
-    language: _Language,
+    language: SimpleNamespace,
     product: Callable[[float, int], str],
     room: int,
 ) -> Iterator[str]:
@@ -343,7 +389,7 @@ def _leaf(
         yield language.several
 
 
-def _products(fitted: Fitted, language: _Language) -> Callable[[float, int], str]:
+def _products(fitted: Fitted, language: SimpleNamespace) -> Callable[[float, int], str]:
     """Return how terms of sums are written."""
     place = {j: f"x[{at}]" for at, j in enumerate(fitted.schema.read_by_code)}
 
@@ -368,8 +414,8 @@ def _sums(pieces: list[str], width: int) -> list[str]:
     return [first, *(f"s {line}" for line in others)]
 
 
-def _notes_of_row(members: Sequence[Fitted], language: _Language) -> list[str]:
-    """Return what a row is, and what each number of it that the trees read is."""
+def _head(members: Sequence[Fitted], language: SimpleNamespace) -> list[str]:
+    """Return how a function begins: what its row is, what trees read of it, and a check of it."""
     fitted = members[0]
     about = (
         [note for column in fitted.schema for note in _notes_of_column(column)]
@@ -378,11 +424,14 @@ def _notes_of_row(members: Sequence[Fitted], language: _Language) -> list[str]:
     )
     read = {fitted.schema.bends.get(j, (j,))[0] for j in used_features(members)}
     used = [at for at, j in enumerate(fitted.schema.read_by_code) if j in read]
-    return [
-        f"x holds {len(fitted.schema.read_by_code)} {language.numbers}:",
+    n = len(fitted.schema.read_by_code)
+    notes = [
+        f"x holds {n} {language.numbers}:",
         *(f"x[{at}] is {about[at]}" for at in used),
         *(f"y[{j}] is {target!r}" for j, target in enumerate(fitted.targets)),
     ]
+    check = language.check.format(n).splitlines()
+    return [*(f"{language.note}{note}" for note in notes), *check]
 
 
 def _notes_of_column(column: Column) -> list[str]:
@@ -418,76 +467,83 @@ def _c_string(text: str, at: int) -> str:
     return f'"{"".join(signs)}"'
 
 
-# ---- probabilities -------------------------------------------------------------------------------
+# ---- sums of shares and scores -------------------------------------------------------------------
 
 
-def _mixed(fitted: Fitted, name: str, language: _Language) -> list[str]:
+def _answer(
+    fitted: Fitted,
+    name: str,
+    head: Iterable[str],
+    steps: Iterable[str],
+    probability: bool,
+    language: SimpleNamespace,
+    **names: Any,
+) -> str:
+    """Return the function of a class or of probabilities, by steps that make an array ``p``."""
+    n = len(fitted.labels)
+    is_written = probability and language is _C  # into the array of the caller
+    ends = [] if is_written else ["return p"] if probability else [language.largest]
+    array = language.array.format("p", n) + language.end
+    text = Template("\n".join([*([] if is_written else [array]), *steps, *ends]))
+    body = text.substitute(names, n=n, labels=tuple(fitted.labels), lead=LEAD)
+    kind = "void p" if probability else "int"
+    return _written(language, kind, name, head, body.splitlines())
+
+
+def _mixed(fitted: Fitted, name: str, language: SimpleNamespace) -> list[str]:
     """Return a function for the probabilities of soft sides, and the one for leaves it calls."""
     if fitted.sides is None:
         raise ValueError(
             "probability=True: allowed for a classifier that was fitted with "
             'probability="soft".'
         )
-    tree = fitted.tree
-    sides = fitted.sides.validate(tree)
-    leaves = np.flatnonzero(tree.is_leaf).tolist()
     # Raised is the most frequent class: the predicted one, but for another objective.
-    highest = tree.majority[leaves].tolist()
-    shares = sides.shares[leaves].tolist()
-    n_classes = tree.values.shape[1]
+    majority = list(map(str, fitted.tree.majority))
     of_leaf = f"{name}_leaf"
-    reaching = "\n".join(
-        f"{line}{language.end}" for line in _reaching(fitted, sides, language)
-    )
-    if language is _PYTHON:
-        body = f"""n = [0.0] * {len(tree)}
-{reaching}
-leaves = (
-{_block(f"{row!r}," for row in zip(leaves, highest, shares, strict=True))}
-)
-p = [0.0] * {n_classes}
-for k, _, shares in leaves:
-    for c, share in enumerate(shares):
-        p[c] += n[k] * share
-highest = leaves[{of_leaf}(x)][1]
-others = [{LEAD!r} + share for c, share in enumerate(p) if c != highest]
-p[highest] = max([p[highest], *others])
-total = sum(p)
-return [share / total for share in p]"""
-    else:
-        body = f"""{_c_numbers("leaves", leaves)}
-{_c_numbers("highest", highest)}
-{_c_table(shares, n_classes)}
-double n[{len(tree)}], s, total = 0.0;
-int c, i, label = highest[{of_leaf}(x)];
-{reaching}
-for (c = 0; c < {n_classes}; c++) {{
-    p[c] = 0.0;
-    for (i = 0; i < {len(leaves)}; i++) {{
-        p[c] += n[leaves[i]] * shares[i][c];
-    }}
-}}
-s = p[label];
-for (c = 0; c < {n_classes}; c++) {{
-    if (c != label && p[c] + {LEAD!r} > s) {{
-        s = p[c] + {LEAD!r};
-    }}
-}}
-p[label] = s;
-for (c = 0; c < {n_classes}; c++) {{
-    total += p[c];
-}}
-for (c = 0; c < {n_classes}; c++) {{
-    p[c] /= total;
-}}"""
-    notes = [
-        *_notes_of_row([fitted], language),
-        "n[k] is the probability of reaching node k, p[c] that of class c.",
+    head = [
+        *_head([fitted], language),
+        f"{language.note}n[k] is the probability of reaching node k, p[c] that of class c.",
     ]
+    lines = [
+        language.array.format("n", len(fitted.tree)),
+        *(["double s"] if language is _C else []),
+        *_reaching(fitted, fitted.sides.validate(fitted.tree), language),
+    ]
+    steps = [f"{line}{language.end}" for line in lines]
     return [
-        _of_row_of_table(fitted, of_leaf, language, 0),
-        _written(language, "void p", name, notes, body.splitlines()),
+        language.local + _function(fitted, of_leaf, language, outputs=majority),
+        _answer(
+            fitted,
+            name,
+            head,
+            [*steps, language.raised, language.normal],
+            True,
+            language,
+            of_leaf=of_leaf,
+        ),
     ]
+
+
+def _reaching(
+    fitted: Fitted, sides: SoftSides, language: SimpleNamespace
+) -> Iterator[str]:
+    """Yield the assignments that find how probably nodes are reached, and so the classes."""
+    tree = fitted.tree
+    width = LINE_WIDTH - 16
+    product = _products(fitted, language)
+    yield "n[0] = 1.0"
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        sums = _sums(summed(fitted.terms(k), product) or ["0.0"], width)
+        yield from (f"s = {line}" for line in sums)
+        bound, slope = float(tree.thresholds[k]), float(sides.slopes[k])
+        yield f"s = {slope!r} * (s - {bound!r}) + {float(sides.intercepts[k])!r}"
+        yield f"n[{tree.right(k)}] = n[{k}] * ({language.right})"
+        yield f"n[{k + 1}] = n[{k}] - n[{tree.right(k)}]"
+    for c, shares in enumerate(sides.shares.T.tolist()):
+        leaves = [(shares[k], k) for k in np.flatnonzero(tree.is_leaf).tolist()]
+        sums = _sums(summed(leaves, lambda share, k: f"{share!r} * n[{k}]"), width)
+        yield from (f"s = {line}" for line in sums)
+        yield f"p[{c}] = s"
 
 
 def _by_scores(
@@ -495,144 +551,64 @@ def _by_scores(
     scores: Fitted,
     name: str,
     probability: bool,
-    language: _Language,
+    language: SimpleNamespace,
 ) -> list[str]:
     """Return the functions of the scores of classes, and of the class or the probabilities."""
-    n_classes = len(fitted.labels)
-    found = f"{name}_scores(x)"
-    notes = _notes_of_row([scores], language)
-    parts = [_function(scores, f"{name}_scores", language, notes)]
-    if language is _PYTHON:
-        said = f"return {tuple(fitted.labels)!r}[y.index(max(y))]"
-        if probability:
-            said = """p = [exp(score - max(y)) for score in y]
-total = sum(p)
-return [share / total for share in p]"""
-        body = f"y = {found if scores.targets else f'[0.0, {found}]'}\n{said}"
-    else:
-        said, total = "return best;", ""
-        if probability:
-            total = ", total = 0.0"
-            said = f"""for (c = 0; c < {n_classes}; c++) {{
-    p[c] = exp(y[c] - y[best]);
-    total += p[c];
-}}
-for (c = 0; c < {n_classes}; c++) {{
-    p[c] /= total;
-}}"""
-        body = f"""double y[{n_classes}] = {{0.0}}{total};
-int c, best = 0;
-{f"{name}_scores(x, y)" if scores.targets else f"y[1] = {found}"};
-for (c = 1; c < {n_classes}; c++) {{
-    best = y[c] > y[best] ? c : best;
-}}
-{said}"""
-    kind = "void p" if probability else "int"
-    return [*parts, _written(language, kind, name, [], body.splitlines())]
-
-
-def _reaching(fitted: Fitted, sides: SoftSides, language: _Language) -> Iterator[str]:
-    """Yield the assignments that find how probably nodes are reached."""
-    tree = fitted.tree
-    product = _products(fitted, language)
-    yield "n[0] = 1.0"
-    for k in np.flatnonzero(~tree.is_leaf).tolist():
-        sums = _sums(summed(fitted.terms(k), product) or ["0.0"], LINE_WIDTH - 16)
-        yield from (f"s = {line}" for line in sums)
-        bound, slope = float(tree.thresholds[k]), float(sides.slopes[k])
-        yield f"s = {slope!r} * (s - {bound!r}) + {float(sides.intercepts[k])!r}"
-        yield f"n[{tree.right(k)}] = n[{k}] * ({language.right})"
-        yield f"n[{k + 1}] = n[{k}] - n[{tree.right(k)}]"
-
-
-def _c_numbers(name: str, numbers: Sequence[int]) -> str:
-    """Return an array of whole numbers in C."""
-    listed = ", ".join(map(str, numbers))
-    return f"static const int {name}[{len(numbers)}] = {{{listed}}};"
-
-
-def _c_table(rows: Sequence[Sequence[float]], n_classes: int) -> str:
-    """Return a table of class shares in C."""
-    lines = _block(f"{{{', '.join(map(repr, row))}}}," for row in rows)
-    return f"static const double shares[{len(rows)}][{n_classes}] = {{\n{lines}\n}};"
-
-
-# ---- the vote of a forest ------------------------------------------------------------------------
+    of_scores = f"{name}_scores"
+    steps = [f"p = {of_scores}(x)" if scores.targets else f"p[1] = {of_scores}(x)"]
+    if language is _C:
+        steps = [f"p[0] = 0.0;\np[1] = {of_scores}(x);"]
+        if scores.targets:
+            steps = [f"{of_scores}(x, p);"]
+    if probability:
+        steps += [language.exponents, language.normal]
+    return [
+        _function(scores, of_scores, language, _head([scores], language)),
+        _answer(fitted, name, [], steps, probability, language),
+    ]
 
 
 def _vote(
-    members: Sequence[Fitted], name: str, probability: bool, language: _Language
+    members: Sequence[Fitted], name: str, probability: bool, language: SimpleNamespace
 ) -> list[str]:
     """Return the functions of the trees of a forest, and the one of their vote."""
-    labels = members[0].labels
-    if probability and not labels:
+    fitted = members[0]
+    if probability and not fitted.labels:
         raise ValueError("probability=True: allowed for a forest of classes.")
     names = [f"{name}_tree_{at}" for at in range(len(members))]
-    notes = _notes_of_row(members, language)
-    if not labels:
-        trees = [
-            language.local + _function(member, of_tree, language)
-            for member, of_tree in zip(members, names, strict=True)
-        ]
+    head = _head(members, language)
+    parts: list[str] = []
+    shares: list[
+        list[float]
+    ] = []  # of the leaves of all trees, whose places trees of classes say
+    for member, of_tree in zip(members, names, strict=True):
+        rows = list(map(str, np.cumsum(member.tree.is_leaf) - 1 + len(shares)))
+        outputs = rows if fitted.labels else None
+        parts.append(
+            language.local + _function(member, of_tree, language, outputs=outputs)
+        )
+        shares += member.tree.values[member.tree.is_leaf].tolist()
+    if not fitted.labels:
         lines = [
             "double s = 0.0" if language is _C else "s = 0.0",
             *(f"s += {of_tree}(x)" for of_tree in names),
             f"return s / {len(names)}.0",
         ]
         body = [f"{line}{language.end}" for line in lines]
-        return [*trees, _written(language, "double", name, notes, body)]
-    parts: list[str] = []
-    shares: list[list[float]] = []  # of the leaves of all trees
-    for member, of_tree in zip(members, names, strict=True):
-        parts.append(_of_row_of_table(member, of_tree, language, len(shares)))
-        shares += member.tree.values[member.tree.is_leaf].tolist()
-    if language is _C:
-        vote = _shares_in_c(names, shares, len(labels), probability)
-    else:
-        vote = f"""trees = ({", ".join(names)},)
-shares = (
-{_block(f"{tuple(row)!r}," for row in shares)}
-)
-p = [0.0] * {len(labels)}
-for tree in trees:
-    for c, share in enumerate(shares[tree(x)]):
-        p[c] += share
-p = [share / {len(names)}.0 for share in p]
-return {"p" if probability else f"{tuple(labels)!r}[p.index(max(p))]"}"""
-    kind = "void p" if probability else "int"
-    return [*parts, _written(language, kind, name, notes, vote.splitlines())]
-
-
-def _shares_in_c(
-    names: Sequence[str],
-    shares: Sequence[Sequence[float]],
-    n_classes: int,
-    probability: bool,
-) -> str:
-    """Return the body of a function that adds the shares of leaves, and may return the class."""
-    p = best = compared = returned = ""
-    if not probability:
-        p = f"\ndouble p[{n_classes}];"
-        best = ", best = 0"
-        compared = "\n    best = p[c] > p[best] ? c : best;"
-        returned = "\nreturn best;"
-    return f"""static int (*const trees[{len(names)}])(const double *) = {{
-{_block(f"{name}," for name in names)}
-}};
-{_c_table(shares, n_classes)}{p}
-int c, t{best};
-for (c = 0; c < {n_classes}; c++) {{
-    p[c] = 0.0;
-}}
-for (t = 0; t < {len(names)}; t++) {{
-    const double *row = shares[trees[t](x)];
-    for (c = 0; c < {n_classes}; c++) {{
-        p[c] += row[c];
-    }}
-}}
-for (c = 0; c < {n_classes}; c++) {{
-    p[c] /= {len(names)}.0;{compared}
-}}{returned}"""
+        return [*parts, _written(language, "double", name, head, body)]
+    table = (f"    {language.row.format(', '.join(map(repr, one)))}" for one in shares)
+    vote = _answer(
+        fitted,
+        name,
+        head,
+        [language.vote],
+        probability,
+        language,
+        n_trees=len(names),
+        trees=", ".join(names),
+        table="\n".join(table),
+    )
+    return [*parts, vote]
 
 
 # ---- SQL -----------------------------------------------------------------------------------------
@@ -689,7 +665,8 @@ def export_sql(
         As for `export_python`.
     probability : bool, default=False
         Whether the probabilities of `predict_proba` are returned, a column for each class by its
-        label; soft sides and scores need ``EXP``.
+        label; scores need ``EXP``. Soft sides are refused: their mixtures of all leaves are no
+        expression that databases take.
     statement : bool, default=False
         Whether a whole statement is returned, ``SELECT *, ... AS "prediction" FROM "table"``, with
         the prediction and, if asked for, the probabilities; it needs `table`.
@@ -719,6 +696,12 @@ def export_sql(
     fitted = members[0]
     if probability and not fitted.labels:
         raise ValueError("probability=True: allowed for classes.")
+    if probability and fitted.sides is not None:
+        raise ValueError(
+            "probability=True: SQL mixes no soft sides; allowed are the labels, and the "
+            "probabilities of export_python, export_c and to_onnx, and of "
+            'probability="leaf".'
+        )
     is_vote = len(members) > 1 or is_forest(tree)
     operands = _sql_operands(fitted.schema, table)
     columns: list[tuple[str, str]] = []
@@ -745,7 +728,7 @@ def _sql_predictions(
     """Return an expression of what is predicted, of several outputs one for each."""
     fitted = members[0]
     if fitted.classes is not None and (is_vote or fitted.scores is not None):
-        names, tables, last = _sql_tables(members, operands, is_vote)
+        names, tables, last = _sql_tables(members, operands)
         return [f"({tables}\n{_sql_largest(names, fitted, last)})"]
     if is_vote:
         numbers = ",\n".join(f"({_sql_cases(one, operands)})" for one in members)
@@ -759,11 +742,11 @@ def _sql_probabilities(
 ) -> list[str]:
     """Return an expression of the probability of each class."""
     fitted = members[0]
-    if not is_vote and fitted.scores is None and fitted.sides is None:
+    if not is_vote and fitted.scores is None:
         said = [list(map(_sql_number, one)) for one in fitted.tree.values.T]
         return [_sql_cases(fitted, operands, one.__getitem__) for one in said]
-    names, tables, last = _sql_tables(members, operands, is_vote)
-    # Of the other tables the columns are shares, which add up to the number of trees or so.
+    names, tables, last = _sql_tables(members, operands)
+    # Sums of shares add up to the number of trees or so.
     shares = [f"{one} / ({' + '.join(names)})" for one in names]
     if last == "scores":
         odds = [[f"EXP({other} - {one})" for other in names] for one in names]
@@ -772,72 +755,40 @@ def _sql_probabilities(
 
 
 def _sql_tables(
-    members: Sequence[Fitted], operands: Sequence[str], is_vote: bool
+    members: Sequence[Fitted], operands: Sequence[str]
 ) -> tuple[list[str], str, str]:
     """Return columns by class, the tables that they are of, and the name of the last of these.
 
-    Of a forest they are sums of shares, of scores these, of soft sides their shares, where the most
-    frequent class of the leaf of a row is raised above the others.
+    They are the scores of a tree on scores, else the sums of the shares of a forest.
     """
     fitted = members[0]
     columns = [f"p{c}" for c in range(len(fitted.labels))]
-    if is_vote:
-        return columns, _vote_in_sql(members, operands, columns), "vote"
+    listed = ", ".join(columns)
     if fitted.scores is not None:
         # Of two classes one score is 0.
         cases = [] if fitted.scores.targets else ["0.0e0"]
         cases += [_sql_cases(one, operands) for one in fitted.scores.each]
-        listed = ",\n".join(cases)
-        table = f"WITH scores ({', '.join(columns)}) AS (VALUES (\n{listed}\n))"
-        return columns, table, "scores"
-    raised = [_sql_raised(c, columns) for c in range(len(columns))]
-    tables = f"""{_mixed_in_sql(fitted, operands, columns)},
-raised ({", ".join(columns)}) AS (SELECT {_listed(raised)} FROM shares)"""
-    return columns, tables, "raised"
-
-
-def _mixed_in_sql(
-    fitted: Fitted, operands: Sequence[str], columns: Sequence[str]
-) -> str:
-    """Return the tables of the mixed shares of soft sides, and the most frequent class ``c``."""
-    tree, sides, product = fitted.tree, fitted.sides, _sql_product(operands)
-    assert sides is not None
-    rights = {"r": "1.0e0"}  # there may be no split
-    reached = {0: ""}
-    for k in np.flatnonzero(~tree.is_leaf).tolist():
-        above = " ".join(summed(fitted.terms(k), product) or ["0.0e0"])
-        bound, slope, start = map(
-            _sql_number, (tree.thresholds[k], sides.slopes[k], sides.intercepts[k])
-        )
-        odds = f"{slope} * ({above} - ({bound})) + {start}"
-        rights[f"r{k}"] = f"1.0e0 / (1.0e0 + EXP(-({odds})))"
-        reached[tree.left(k)] = f"{reached[k]} * (1.0e0 - r{k})"
-        reached[tree.right(k)] = f"{reached[k]} * r{k}"
-    leaves = np.flatnonzero(tree.is_leaf).tolist()
-    sums = [
-        " + ".join(f"{_sql_number(share[k])}{reached[k]}" for k in leaves)
-        for share in sides.shares.T
-    ]
-    highest = _sql_cases(fitted, operands, lambda k: str(tree.majority[k]))
-    return f"""WITH sides ({", ".join(rights)}, c) AS (VALUES (
-    {_listed([*rights.values(), highest])}
-)),
-shares ({", ".join(columns)}, c) AS (SELECT {_listed([*sums, "c"])} FROM sides)"""
-
-
-def _listed(expressions: Sequence[str]) -> str:
-    return ",\n    ".join(expressions)
-
-
-def _sql_raised(c: int, shares: Sequence[str]) -> str:
-    """Return the share of a class, where it is the most frequent one no less than others."""
-    led = [f"({one} + {LEAD!r})" for j, one in enumerate(shares) if j != c]
-    *others, last = [shares[c], *led]
-    branches = [f"WHEN c <> {c} THEN {shares[c]}"]
-    for at, one in enumerate(others):
-        most = " AND ".join(f"{one} >= {other}" for other in [*others[at + 1 :], last])
-        branches.append(f"WHEN {most} THEN {one}")
-    return f"CASE {' '.join(branches)} ELSE {last} END"
+        values = ",\n".join(cases)
+        return columns, f"WITH scores ({listed}) AS (VALUES (\n{values}\n))", "scores"
+    shares = ",\n".join(
+        f"    ({at}, {k}, {', '.join(map(_sql_number, one.tree.values[k]))})"
+        for at, one in enumerate(members)
+        for k in np.flatnonzero(one.tree.is_leaf).tolist()
+    )
+    leaves = ",\n".join(
+        f"({at}, {_sql_cases(one, operands, str)})" for at, one in enumerate(members)
+    )
+    tables = f"""WITH shares (tree, leaf, {listed}) AS (VALUES
+{shares}
+),
+trees (tree, leaf) AS (VALUES
+{leaves}
+),
+vote ({listed}) AS (
+    SELECT {", ".join(f"SUM({p})" for p in columns)}
+    FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf
+)"""
+    return columns, tables, "vote"
 
 
 def _sql_of_row(
@@ -865,30 +816,6 @@ def _sql_number(value: float) -> str:
     """Return a number with an exponent: without one it would be a decimal in standard SQL."""
     text = repr(float(value))
     return text if "e" in text else text + "e0"
-
-
-def _vote_in_sql(
-    trees: Sequence[Fitted], operands: Sequence[str], sums: Sequence[str]
-) -> str:
-    """Return tables of the sums of shares in the leaves of trees."""
-    shares = ",\n".join(
-        f"    ({at}, {k}, {', '.join(map(_sql_number, one.tree.values[k]))})"
-        for at, one in enumerate(trees)
-        for k in np.flatnonzero(one.tree.is_leaf).tolist()
-    )
-    leaves = ",\n".join(
-        f"({at}, {_sql_cases(one, operands, str)})" for at, one in enumerate(trees)
-    )
-    return f"""WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
-{shares}
-),
-trees (tree, leaf) AS (VALUES
-{leaves}
-),
-vote ({", ".join(sums)}) AS (
-    SELECT {", ".join(f"SUM({p})" for p in sums)}
-    FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf
-)"""
 
 
 def _sql_largest(sums: Sequence[str], fitted: Fitted, table: str) -> str:

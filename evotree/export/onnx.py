@@ -230,27 +230,22 @@ class _Paths:
         log_odds = graph.node("Mul", [away, sides.slopes[self.nodes]])
         log_odds = graph.node("Add", [log_odds, sides.intercepts[self.nodes]])
         log_odds = graph.clip(log_odds, np.array(-_SUREST), np.array(_SUREST))
-        log_reach = []
-        for sign, odds in ((1.0, log_odds), (-1.0, graph.node("Neg", [log_odds]))):
-            # The value of log(1 + exp(odds)) is max(odds, 0) + log(1 + exp(-|odds|)), whose exp is
-            # finite.
-            small = graph.node("Exp", [graph.node("Neg", [graph.node("Abs", [odds])])])
-            rest = graph.node("Log", [graph.node("Add", [small, np.array([1.0])])])
-            softplus = graph.node("Add", [graph.node("Relu", [odds]), rest])
-            passed = (self.matrix == sign).astype(np.float64)
-            log_reach.append(graph.node("MatMul", [softplus, passed]))
-        reach = graph.node("Exp", [graph.node("Neg", [graph.node("Add", log_reach)])])
+        # The logarithms of both sides' probabilities: of their half log-odds the log-softmax.
+        halves = graph.node("Unsqueeze", [log_odds, np.array([2])])
+        halves = graph.node("Mul", [halves, np.array([-0.5, 0.5])])
+        log_sides = graph.node("LogSoftmax", [halves], axis=2)
+        log_sides = graph.node("Reshape", [log_sides, np.array([0, -1])])
+        passed = np.stack([self.matrix == 1.0, self.matrix == -1.0], axis=1)
+        passed = passed.reshape(-1, self.matrix.shape[1]).astype(np.float64)
+        reach = graph.node("Exp", [graph.node("MatMul", [log_sides, passed])])
         mixed = graph.node("MatMul", [reach, sides.shares[self.tree.is_leaf]])
-        # The label is raised above the other classes.
-        of_label = graph.sum_rows(graph.node("Mul", [mixed, is_label]))
-        # Less 1, the label is none of them.
+        # The label is raised above the other classes; less 1, it is none of them.
         others = graph.node("Sub", [mixed, is_label])
-        largest = graph.node("ArgMax", [others], axis=1, keepdims=1)
-        most = graph.node("GatherElements", [others, largest], axis=1)
+        most = graph.node("ReduceMax", [others], axes=[1], keepdims=1)
         least = graph.node("Add", [most, np.array([LEAD])])
-        lacking = graph.node("Relu", [graph.node("Sub", [least, of_label])])
-        raised = graph.node("Add", [mixed, graph.node("Mul", [is_label, lacking])])
-        return graph.node("Div", [raised, graph.sum_rows(raised)])
+        raised = graph.node("Max", [mixed, graph.node("Mul", [is_label, least])])
+        total = graph.node("ReduceSum", [raised, np.array([1])], keepdims=1)
+        return graph.node("Div", [raised, total])
 
 
 class _Graph:
@@ -283,10 +278,6 @@ class _Graph:
         """Add the operators that bound numbers; NaN, of overflows to both sides, is `high`."""
         is_lower = self.node("LessOrEqual", [value, high])
         return self.node("Max", [self.node("Where", [is_lower, value, high]), low])
-
-    def sum_rows(self, value: str) -> str:
-        """Add the sums of rows, as a column, and return the name of the result."""
-        return self.node("ReduceSum", [value, np.array([1])], keepdims=1)
 
     def put_out(
         self, value: str, name: str, width: int | None, dtype: Any = np.float64

@@ -15,7 +15,6 @@ from evotree.plotting.curves import (
 )
 from evotree.plotting.explanation import plot_explanation
 from evotree.plotting.film import plot_evolution
-from evotree.plotting.shapes import plot_shapes
 from evotree.plotting.style import class_colors
 from evotree.plotting.survival import plot_survival
 from evotree.plotting.trees import plot_decision_regions, plot_tree
@@ -30,7 +29,6 @@ __all__ = [
     "plot_learning_curves",
     "plot_lineage",
     "plot_pareto",
-    "plot_shapes",
     "plot_survival",
     "plot_tree",
 ]

@@ -8,12 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
-from matplotlib.ticker import (
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    StrMethodFormatter,
-)
+from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import ORIGIN, ParetoFront, to_frame
@@ -25,8 +20,8 @@ from evotree.plotting.style import (
     draw_grid,
     legend_below,
     tint,
+    use_log_scale,
 )
-from evotree.tree import RegressionIndividual
 from evotree.words import check_kind, counted
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
@@ -335,11 +330,8 @@ def plot_pareto(
     if len(front) == 0:
         raise ValueError("front_or_estimator has a front without members.")
     complexity = np.array([member.complexity for member in front])
-    is_regression = getattr(
-        front, "is_regression", isinstance(front[0], RegressionIndividual)
-    )
     models = getattr(front, "models", None)
-    measure, told = "R²" if is_regression else "accuracy", np.asarray
+    measure, told = "quality", np.asarray
     if models:
         measure, told = models[0].measure, models[0].told
         objective = getattr(front_or_estimator, "objective_", None)
@@ -389,8 +381,10 @@ def plot_pareto(
     ax.set(xlabel="complexity (leaves and terms)", ylabel=measure)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     heights = np.array([values for _, values, *_ in curves])
-    if heights[0, 0] <= heights[0, -1]:  # costs fall
-        _leave_out_the_stump(ax, int(complexity[0]), heights)
+    others = heights[:, 1:] if len(front) > 2 else heights
+    span = np.ptp(others)
+    if others.min() - heights.min() > 3.0 * span:  # else the others lie in one line
+        ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
     draw_grid(ax)
     legend_below(ax, n_columns=2)
     return ax
@@ -457,42 +451,15 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
                 label=label,
             )
     _draw_rings(ax, [chosen["complexity"]], [chosen["loss"]], f"chosen: {choice.size}")
-    low, high = ax.get_xlim()
-    if high > _DECADE * max(
-        low, 1.0
-    ):  # of a narrower range a logarithmic axis has one label
-        ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        ax.xaxis.set_minor_formatter(NullFormatter())
+    shown = table["complexity"][table["loss"] <= worst]
+    if shown.max() > _DECADE * shown.min():  # else a logarithmic axis has one label
+        use_log_scale(ax, shown)
     ax.set(
         xlabel="complexity (leaves and terms)", ylabel=f"held-out {choice.loss_name}"
     )
     draw_grid(ax)
     legend_below(ax, n_columns=2)
     return ax
-
-
-def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
-    """Cut the smallest tree off where it is so bad that the others could not be told apart."""
-    if curves.shape[1] < 3:
-        return
-    others = curves[:, 1:]
-    span = others.max() - others.min()
-    if others.min() - curves[:, 0].min() <= 3.0 * span:
-        return
-    ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
-    ax.text(
-        complexity,
-        others.min() - 0.2 * span,
-        # Turned upright, the arrow points down.
-        "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0]),
-        rotation=90,
-        ha="center",
-        va="bottom",
-        fontsize="small",
-        color=INK,
-    )
 
 
 def _chosen(

@@ -69,53 +69,43 @@ def plot_explanation(
     ):
         raise ValueError(f"row={row!r}: allowed are positions from 0 to {n_rows - 1}.")
     steps = _steps(explanation, int(row), max_terms)
-    n_lines = sum(1 + len(bars) for _, bars in steps)
-    ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * n_lines + 1.3))
-    below = ax.twiny() if steps[-1][1] else ax
-    place = 0
-    ticks: dict[int, str] = {}
-    for at, (heading, bars) in enumerate(steps, 1):
-        is_leaf = at == len(steps)
-        if place:
-            ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
-        ax.annotate(
+    line = 1.0 / sum(1 + len(bars) for _, bars in steps)
+    ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT / line + 1.3))
+    ax.set_axis_off()
+    predicted = explanation.rows.iloc[int(row)].prediction
+    ax.set_title(f"{_said(predicted)}, because", loc="left")
+    top, splits = 1.0, None
+    for heading, bars in steps:
+        ax.text(
+            0.0,
+            top - line / 2,
             heading,
-            (0.0, place),
-            textcoords="offset points",
+            transform=ax.transAxes,
             va="center",
             fontsize="small",
-            xytext=(4.0, 0.0),
-            xycoords=("axes fraction", "data"),
             fontweight="bold",
             color=INK,
             parse_math=False,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
-            zorder=5,
         )
-        if bars:
-            _draw_bars(below if is_leaf else ax, bars, place + 1, with_zero=not is_leaf)
-        ticks |= {k: label for k, (label, *_) in enumerate(bars, place + 1)}
-        place += 1 + len(bars)
-    ax.set_yticks(list(ticks), list(ticks.values()), fontsize="small", parse_math=False)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(place - 0.4, -0.6)
-    for side in (ax, below):
-        side.spines[["left", "right"]].set_visible(False)
-        side.use_sticky_edges = False  # the first bar may begin at the far end
-        side.margins(x=0.06)
-    if below is not ax:  # of the leaf; distances stand above
-        ax.xaxis.tick_top()
-        ax.xaxis.set_label_position("top")
-        below.xaxis.tick_bottom()
-        below.xaxis.set_label_position("bottom")
-        below.set_xlabel("what the linear model of the leaf gives", fontsize="small")
-    ax.set_xticks([])
-    ax.set_title(
-        f"{_said(explanation.rows.iloc[int(row)].prediction)}, because", loc="left"
-    )
-    if any(bars for _, bars in steps):
+        top -= line * (1 + len(bars))
+        if not bars:
+            continue
+        is_leaf = heading == steps[-1][0]
+        place = (0.0, top, 1.0, line * len(bars))
+        panel = ax.inset_axes(place, sharex=None if is_leaf else splits)
+        _draw_bars(panel, bars)
+        if is_leaf:
+            panel.set_xlabel(
+                "what the linear model of the leaf gives", fontsize="small"
+            )
+        else:
+            splits = panel
+            panel.axvline(0.0, color=INK, linewidth=1.2, zorder=2)
+            panel.xaxis.set_visible(False)
+            panel.spines["bottom"].set_visible(False)
+    if ax.child_axes:
         labels = ("speaks for it", "against it")
-        if below is not ax and _is_number(explanation.rows.iloc[int(row)].prediction):
+        if steps[-1][1] and _is_number(predicted):
             labels = ("for it, or raises it", "against it, or lowers it")
         for is_above, label in zip((True, False), labels, strict=True):
             ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
@@ -181,23 +171,18 @@ def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
     return list(zip(labels, sums[:-1], sums[1:], texts, strict=True))
 
 
-def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
+def _draw_bars(panel: Axes, bars: list[Bar]) -> None:
     """Draw the bars of a node, where the mean of its rows stands, and where the row does."""
-    end = place + len(bars) - 1
-    if with_zero:
-        ax.vlines(0.0, place - 0.5, end + 0.5, color=INK, linewidth=1.2, zorder=2)
-    for at, (_, begin, stop, text) in enumerate(bars, place):
-        ax.barh(
-            at,
-            stop - begin,
-            left=begin,
-            height=BAR,
-            color=TERM_COLORS[stop - begin > 0.0],
-            zorder=3,
-        )
-        ax.annotate(
+    labels, begins, stops, texts = zip(*bars, strict=True)
+    places = range(len(bars))
+    lengths = np.subtract(stops, begins)
+    colors = [TERM_COLORS[length > 0.0] for length in lengths.tolist()]
+    panel.barh(places, lengths, BAR, begins, color=colors, zorder=3)
+    panel.vlines(begins[1:], places[:-1], places[1:], GREY, lw=0.6)
+    for place, begin, stop, text in zip(places, begins, stops, texts, strict=True):
+        panel.annotate(
             text,
-            (max(begin, stop), at),
+            (max(begin, stop), place),
             textcoords="offset points",
             xytext=(6.0, 0.0),
             va="center",
@@ -205,10 +190,14 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
             color=INK,
             zorder=5,
         )
-        if at > place:
-            ax.vlines(begin, at - 1, at, color=GREY, linewidth=0.6, zorder=2.5)
-    ax.plot(bars[0][1], place, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)
-    ax.plot(bars[-1][2], end, "D", color=INK, markersize=5.0, zorder=4)
+    panel.plot(begins[0], 0, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)
+    panel.plot(stops[-1], places[-1], "D", color=INK, markersize=5.0, zorder=4)
+    panel.set_yticks(places, labels, fontsize="small", parse_math=False)
+    panel.tick_params(axis="y", length=0)
+    panel.set_ylim(len(bars) - 0.5, -0.5)
+    panel.spines[["left", "right", "top"]].set_visible(False)
+    panel.use_sticky_edges = False  # the first bar may begin at the far end
+    panel.margins(x=0.06)
 
 
 def _signed_number(value: float, digits: int = 4, plus: str = "") -> str:

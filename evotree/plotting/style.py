@@ -6,10 +6,12 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.legend import Legend
+from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from evotree.files import write_whole
@@ -57,6 +59,20 @@ def draw_grid(ax: Axes) -> None:
     ax.grid(alpha=0.25, linewidth=0.6)
 
 
+def use_log_scale(ax: Axes, values: pd.Series) -> None:
+    """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
+    if (smallest := values.min()) <= 0.0:
+        raise ValueError(
+            f"{smallest:g} has no place on a logarithmic axis: allowed are positive numbers."
+        )
+    ax.set_xscale("log")
+    decades = np.log10(values.max() / smallest)
+    subs = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
+    ax.xaxis.set_major_locator(LogLocator(subs=subs))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
 def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
     """Write the figure that axes stand on to a PNG or PDF file, and close it."""
     figure: Any = ax.figure.figure  # the whole, where the axes lie in a subfigure
@@ -72,7 +88,7 @@ def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
 def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legend:
     """Put the legend of some axes below the label of the x axis, where it hides nothing."""
     below_label = ScaledTranslation(0.0, -32.0 / 72.0, ax.figure.dpi_scale_trans)
-    return ax.legend(
+    legend = ax.legend(
         handles=[
             handle
             for side in (ax, *others)
@@ -85,12 +101,9 @@ def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legen
         bbox_to_anchor=(0.5, 0.0),
         bbox_transform=ax.transAxes + below_label,
     )
-
-
-def take_as_written(legend: Legend) -> None:
-    """Show the names of a legend as they are, dollars too."""
     for text in legend.get_texts():
-        text.set_parse_math(False)
+        text.set_parse_math(False)  # names may have dollars
+    return legend
 
 
 def short_name(name: Any) -> str:

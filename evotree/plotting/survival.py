@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from evotree.plotting.style import INK, axes_or_new, class_colors, draw_grid
+from evotree.plotting.style import axes_or_new, class_colors, draw_grid
 from evotree.survival import Times, survival
 from evotree.words import check_kind
 
@@ -43,9 +43,9 @@ def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
             f"the rows reach {len(leaves)} leaves: a picture shows up to {_MOST_LEAVES}."
         )
     ax = axes_or_new(ax, (7.0, 4.0 + 0.2 * len(leaves)))
-    last = float(times.time.max())
-    places = np.array(MaxNLocator(_MAX_COUNTED_TIMES).tick_values(0.0, last))
-    places = places[places <= last]
+    places = np.array(
+        MaxNLocator(_MAX_COUNTED_TIMES).tick_values(0.0, float(times.time.max()))
+    )
     counts, colors = [], class_colors(len(leaves))
     for k, color in zip(leaves, colors, strict=True):
         own = times.take(reached == k)
@@ -56,29 +56,20 @@ def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
         ax.plot(ends, curve(ends), "+", color=color, markersize=5)
         is_seen = own.time >= places[:, np.newaxis]
         counts.append((is_seen & (own.entry <= places[:, np.newaxis])).sum(axis=1))
-    ax.set(ylim=(0.0, 1.02), ylabel="share without event", xlabel="time")
+    ax.set(ylim=(0.0, 1.02), ylabel="share without event, rows at risk below")
     draw_grid(ax)
     ax.legend(fontsize="small")
-    ax.set_xticks(places)
-    for row, (of_leaf, color) in enumerate(zip(counts, colors, strict=True)):
-        for place, count in zip(places, of_leaf.tolist(), strict=True):
-            ax.annotate(
-                str(count),
-                (place, 0.0),
-                (0.0, -44.0 - 12.0 * row),
-                xycoords=ax.get_xaxis_transform(),
-                textcoords="offset points",
-                ha="center",
-                color=color,
-                fontsize="small",
-            )
-    ax.annotate(
-        "rows at risk",
-        (0.0, 0.0),
-        (0.0, -44.0 - 12.0 * len(counts)),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        color=INK,
-        fontsize="small",
+    # The cells of the table stand below their times.
+    half = (places[1] - places[0]) / 2
+    ax.set_xlim(places[0] - half, places[-1] + half)
+    ax.set_xticks(places, [""] * len(places))
+    ax.tick_params(axis="x", length=0)
+    ax.table(
+        [list(map(str, of_leaf)) for of_leaf in counts],
+        rowLabels=[f"leaf {k}" for k in leaves],
+        colLabels=[f"time {places[0]:g}", *(f"{place:g}" for place in places[1:])],
+        cellLoc="center",
+        edges="open",
+        loc="bottom",
     )
     return ax

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, to_hex
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch
@@ -151,21 +150,20 @@ def plot_tree(
     ax, font = _prepared_axes(ax, boxes, below, font)
     colors = class_colors(tree.values.shape[1])
     edges = _value_colors(tree) if is_value else [colors[c] for c in fitted.winners]
-    _draw_terms(ax, fitted, shown, boxes, terms)
+    influences = [
+        fitted.influence(k).max() for k, some in zip(shown, terms, strict=True) if some
+    ]
+    largest = max(influences, default=0.0) or 1.0
     for i, (k, box) in enumerate(zip(shown, boxes, strict=True)):
-        if drawn.subtree_size[i] == 1:
-            style = "--" if is_folded[i] else "-"
-            _draw_box(
-                ax, box, notes[i], texts[i], font, edges[k], tint(edges[k]), style
-            )
-            if k in curves:
-                _draw_curve(ax, box, curves[k], last)
-            elif not is_value:
-                _draw_shares(ax, box, fitted, k, colors)
-        else:
+        if drawn.subtree_size[i] > 1:
             _draw_box(ax, box, notes[i], texts[i], font, INK, "#F5F5F5")
             _draw_edge(ax, box, boxes[drawn.left(i)], "yes", font)
             _draw_edge(ax, box, boxes[drawn.right(i)], "no", font)
+            continue
+        style = "--" if is_folded[i] else "-"
+        _draw_box(ax, box, notes[i], texts[i], font, edges[k], tint(edges[k]), style)
+        if box.below:
+            _draw_bars(_panel_in(ax, box), fitted, k, terms[i], largest, last)
     if last_lines:
         ax.text(
             left,
@@ -261,72 +259,48 @@ def _draw_box(
     )
 
 
-def _draw_shares(
-    ax: Axes, box: Box, fitted: Fitted, k: int, colors: Sequence[str]
-) -> None:
-    """Draw the class shares of a leaf side by side at the bottom of its box."""
-    shown = [c for c in fitted.class_order(k) if fitted.row_shares[k, c] > 0.0]
-    shares = fitted.row_shares[k, shown]
-    lengths = (box.width - 2 * PADDING) * shares / (shares.sum() or 1.0)
-    ends = box.centre - box.width / 2 + PADDING + np.cumsum(lengths)
-    bottom = box.top - box.height + PADDING / 2
-    looks = [colors[c] for c in shown]
-    ax.barh(
-        np.full(len(shown), bottom + BAR_HEIGHT / 2),
-        lengths,
-        BAR_HEIGHT,
-        ends - lengths,
-        color=looks,
-        lw=0,
-        zorder=3,
-    )
+def _panel_in(ax: Axes, box: Box) -> Axes:
+    """Return axes at the bottom of a box, as wide in all boxes."""
+    left, bottom = box.centre - BAR_WIDTH / 2, box.top - box.height + PADDING / 2
+    place = (left, bottom, BAR_WIDTH, box.below - 2.0)
+    panel = ax.inset_axes(place, transform=ax.transData, zorder=3)
+    panel.set_axis_off()
+    return panel
 
 
-def _draw_terms(
-    ax: Axes,
+def _draw_bars(
+    panel: Axes,
     fitted: Fitted,
-    shown: Sequence[int],
-    boxes: Sequence[Box],
-    terms: Sequence[Sequence[tuple[float, int]]],
+    k: int,
+    terms: Sequence[tuple[float, int]],
+    largest: float,
+    last: float,
 ) -> None:
-    """Draw the terms of leaves' models, on one scale, to the left those below 0."""
-    modelled = [each for each in zip(shown, boxes, terms, strict=True) if each[2]]
-    if not modelled:
-        return
-    largest = max(float(fitted.influence(k).max()) for k, _, _ in modelled) or 1.0
-    room = min(box.width for _, box, _ in modelled) / 2 - PADDING
-    for k, box, some in modelled:
+    """Draw class shares, or the curve of a leaf of times, or terms of a leaf's model.
+
+    Curves are drawn up to the same last time. Terms are on the scale of the largest influence,
+    those below 0 to the left.
+    """
+    curve = (fitted.curves or {}).get(k)
+    if curve is not None:
+        panel.step(curve.x, curve.y, where="post", color=INK, linewidth=1.2)
+        panel.axhline(0.0, color=INK, linewidth=0.5)
+        panel.set(xlim=(0.0, last), ylim=(0.0, 1.0))
+    elif fitted.classes is None:
         influence = fitted.influence(k)
-        signed = [np.copysign(influence[j], weight) for weight, j in some]
-        lengths = room * np.nan_to_num(np.array(signed) / largest)
-        places = box.top - box.height + PADDING / 2 + BAR_HEIGHT * np.arange(len(some))
-        ax.barh(
-            places[::-1] + 0.4 * BAR_HEIGHT,
-            lengths,
-            0.8 * BAR_HEIGHT,
-            box.centre,
-            color=[TERM_COLORS[length > 0.0] for length in lengths.tolist()],
-            lw=0,
-            zorder=3,
+        signed = [np.copysign(influence[j], weight) for weight, j in terms]
+        lengths = np.nan_to_num(np.array(signed) / largest)
+        colors = [TERM_COLORS[length > 0.0] for length in lengths.tolist()]
+        panel.barh(np.arange(len(terms)), lengths, color=colors)
+        panel.set(xlim=(-1.0, 1.0), ylim=(len(terms) - 0.5, -0.5))
+    else:
+        shown = [c for c in fitted.class_order(k) if fitted.row_shares[k, c] > 0.0]
+        shares = fitted.row_shares[k, shown]
+        colors = [class_colors(len(fitted.classes))[c] for c in shown]
+        panel.barh(
+            np.zeros(len(shown)), shares, 1.0, shares.cumsum() - shares, color=colors
         )
-
-
-def _draw_curve(ax: Axes, box: Box, curve: Any, last: float) -> None:
-    """Draw a curve that falls from 1, up to a time, at the bottom of the box of a leaf."""
-    width = box.width - 2 * PADDING
-    left, bottom = box.centre - width / 2, box.top - box.height + PADDING / 2
-    for times, shares, line in (
-        (curve.x, curve.y, 1.2),
-        (np.array([0.0, last]), np.zeros(2), 0.5),
-    ):
-        ax.step(
-            left + width * times / last,
-            bottom + (SURVIVAL_HEIGHT - 2.0) * shares,
-            where="post",
-            color=INK,
-            linewidth=line,
-            zorder=3,
-        )
+        panel.set(xlim=(0.0, shares.sum() or 1.0), ylim=(-0.5, 0.5))
 
 
 def _value_colors(tree: ObliqueTree) -> list[str]:
@@ -460,8 +434,8 @@ def plot_decision_regions(
 ) -> Axes:
     """Draw the regions of a tree over two features, with points and hyperplanes.
 
-    A hyperplane is drawn within the region of its own node only; the thicker, the nearer its node
-    is to the root.
+    A hyperplane, or the curve of a split of columns that bend, is drawn within the region of its
+    own node only; the thicker, the nearer its node is to the root.
 
     Parameters
     ----------
@@ -536,7 +510,8 @@ def draw_regions(
     centres = low + (np.arange(n_cells)[:, np.newaxis] + 0.5) / n_cells * (high - low)
     grid = np.tile(np.median(points.cells, axis=0), (n_cells**2, 1))
     grid[:, shown] = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
-    predicted = tree.predict_label(schema.with_bends(grid))
+    rows = schema.with_bends(grid)
+    predicted = tree.predict_label(rows)
     extent = (low[0], high[0], low[1], high[1])
     ax.imshow(
         np.array([tint(color) for color in colors])[predicted].reshape(
@@ -561,52 +536,21 @@ def draw_regions(
             linewidths=0.35,
             zorder=2,
         )
-    if not schema.bends:  # else a split is no line
-        flat = slice_of(tree, np.asarray(shown), np.median(points.cells, axis=0))
-        segments = _segments(flat, low, high)
-        depths = node_depths(tree.subtree_size)[list(segments)]
-        ax.add_collection(
-            LineCollection(
-                list(segments.values()),
-                colors=INK,
-                linewidths=np.maximum(2.6 - 0.5 * depths, 0.8),
-                zorder=3,
-            ),
-            autolim=False,
+    reached = tree.decision_path(rows)
+    depths = node_depths(tree.subtree_size)
+    for k in np.flatnonzero(tree.weights.any(axis=1)).tolist():
+        away = rows @ tree.weights[k] - tree.thresholds[k]
+        is_elsewhere = reached[:, [k]].toarray()[:, 0] == 0
+        ax.contour(
+            *centres.T,
+            np.ma.array(away, mask=is_elsewhere).reshape(n_cells, n_cells),
+            levels=[0.0],
+            colors=INK,
+            linewidths=max(2.6 - 0.5 * depths[k], 0.8),
+            linestyles="-",
+            zorder=3,
         )
     first, second = (points.names[j] for j in shown)
     ax.set(xlim=extent[:2], ylim=extent[2:], xlabel=first, ylabel=second)
     legend_below(ax, n_columns=min(8, len(points.labels)))
     return ax
-
-
-def slice_of(tree: ObliqueTree, shown: np.ndarray, row: np.ndarray) -> ObliqueTree:
-    """Return the splits of a tree over some features, where the others have a row's values."""
-    others = np.setdiff1d(np.arange(tree.n_features), shown)
-    return tree.replaced(
-        weights=tree.weights[:, shown],
-        thresholds=tree.thresholds - tree.weights[:, others] @ row[others],
-        spread=None,
-        models=None,
-    )
-
-
-def _segments(
-    tree: ObliqueTree, low: np.ndarray, high: np.ndarray
-) -> dict[int, np.ndarray]:
-    """Return the part of each hyperplane that lies in the region of its node, within a box."""
-    # The region of a node is convex: of points along a line the first and the last are its ends.
-    centre, reach = (low + high) / 2, np.linalg.norm(high - low) / 2
-    steps = np.linspace(-reach, reach, 20 * _CELLS)
-    segments = {}
-    for k in np.flatnonzero(tree.weights.any(axis=1)).tolist():
-        weights = tree.weights[k]
-        length = np.linalg.norm(weights)
-        away = (weights @ centre - tree.thresholds[k]) / length
-        along = np.array([-weights[1], weights[0]]) / length
-        line = centre - away * weights / length + np.outer(steps, along)
-        line = line[((line >= low) & (line <= high)).all(axis=1)]
-        found = line[tree.decision_path(line)[:, [k]].toarray()[:, 0] > 0]
-        if len(found) > 1:
-            segments[k] = found[[0, -1]]
-    return segments

@@ -7,7 +7,7 @@ page compares none of them.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib.resources import files
@@ -36,12 +36,9 @@ from evotree.fitted import (
 )
 from evotree.importances import importances
 from evotree.leaf_models import class_probabilities
-from evotree.plotting.shapes import column_lines
 from evotree.plotting.style import class_colors
 from evotree.schema import (
     MISSING,
-    CategoricalColumn,
-    Level,
     NumericColumn,
     Schema,
     quoted,
@@ -53,7 +50,6 @@ from evotree.tables.columns import (
     levels_of,
     numbers_of,
     positions_of,
-    reading,
 )
 from evotree.tables.frames import by_row
 from evotree.texts import Wording, export_rules, numbered
@@ -69,10 +65,8 @@ MAX_PAGE_ROWS = 1000
 MAX_CELLS = 40_000
 # Of a front whose trees have more nodes, every second tree is shown, or third, and so on.
 MAX_FRONT_NODES = 4000
-MAX_OPTIONS = 100  # values of a column of categories that are no levels
 MAX_NAME_CHARACTERS = 80
 MAX_FACT_CHARACTERS = 500
-MAX_RULES_CHARACTERS = 200_000
 MAX_SURVIVAL_STEPS = 100
 N_CALIBRATION_BINS = 10
 N_LINE_POINTS = 49
@@ -153,12 +147,6 @@ def _facts(estimator: Any) -> dict[str, str]:
             for name, took in estimator.seconds_.items()
             if took >= 0.05
         )
-    if (cost := getattr(estimator, "edit_cost_", None)) is not None:
-        found[f"last edit, {cost.name}"] = ", ".join(
-            f"{name} {cost[f'{name}_before']:.6g} to {cost[name]:.6g}"
-            for name in ("cost", "score", "complexity")
-            if name in cost
-        )
     return found
 
 
@@ -226,7 +214,14 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
             short(name): short(fact, MAX_FACT_CHARACTERS)
             for name, fact in subject.facts.items()
         },
-        "rules": _text_of_rules(subject.members or [subject.fitted]),
+        # The page counts trees from 0, as `estimators_` does.
+        "rules": numbered(
+            [
+                export_rules(_with_short_names(one))
+                for one in subject.members or [subject.fitted]
+            ],
+            first=0,
+        ),
         "notes": _notes_of_page(subject, rows, truth, len(trees)),
     }
 
@@ -353,25 +348,38 @@ def _tree(
 
 
 def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted, kept: np.ndarray) -> None:
-    """Give each node with bent columns what its columns add, as `plot_shapes` draws it."""
-    columns, bent = fitted.schema, list(fitted.schema.bends)
-    used_columns = np.unique(columns.column_of[kept]).tolist()
+    """Give each node with bent columns the lines of its columns, those first that add most."""
+    used_columns = np.unique(fitted.schema.column_of[kept]).tolist()
     scored = fitted.scores or fitted
+    bent = list(fitted.schema.bends)
     is_bent = np.any([one.factors[:, bent] for one in scored.each], axis=(0, 2))
     for k in np.flatnonzero(is_bent).tolist():
-        lines = column_lines(scored, k, N_LINE_POINTS)
+        lines = [(used_columns.index(c), *line) for c, *line in _lines(scored, k)]
+        lines.sort(key=lambda line: -np.ptp(line[2], axis=0).max())
         nodes[k]["shapes"] = [
-            {
-                "column": used_columns.index(c),
-                "cells": _with_few_digits(cells, 5)
-                if isinstance(columns[c], NumericColumn)
-                else [MISSING if x is None else short(x) for x in cells],
-                "adds": _with_few_digits(values.T, 4),
-            }
-            for c, (cells, values) in sorted(
-                lines.items(), key=lambda one: -np.ptp(one[1][1], axis=0).max()
-            )
+            {"column": c, "cells": cells, "adds": _with_few_digits(values.T, 4)}
+            for c, cells, values in lines
         ]
+
+
+def _lines(fitted: Fitted, node: int) -> Iterator[tuple[int, list[Any], np.ndarray]]:
+    """Yield the columns that a node uses, their cells, and what they add to each output."""
+    column_of, training = fitted.schema.column_of, fitted.training
+    assert training is not None
+    factors = np.column_stack([one.factors[node] for one in fitted.each])
+    for c in np.unique(column_of[factors.any(axis=1)]).tolist():
+        column, of = fitted.schema[c], np.flatnonzero(column_of == c)
+        if isinstance(column, NumericColumn):
+            ends = training.lowest[of[0]], training.highest[of[0]]
+            knots = [one.knot for one in column.bends if ends[0] < one.knot < ends[1]]
+            cells = np.unique([*np.linspace(*ends, N_LINE_POINTS), *knots]).tolist()
+            shown = _with_few_digits(cells, 5)
+        else:
+            cells = list(column.known)
+            shown = [MISSING if level is None else short(level) for level in cells]
+        table = pd.DataFrame({column.name: pd.Series(cells, dtype=object)})
+        features = encode_in_order([column], table)
+        yield c, shown, (features - training.means[node, of]) @ factors[of]
 
 
 def _forest(
@@ -508,8 +516,7 @@ def _columns_of_page(
     first = 0
     for at in used:
         column = schema[at]
-        all_cells = None if cells is None else cells.iloc[:, at]
-        some = None if all_cells is None else all_cells.iloc[drawn]
+        some = None if cells is None else cells.iloc[drawn, at]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
         first += len(column.feature_levels)
         if isinstance(column, NumericColumn):
@@ -522,29 +529,17 @@ def _columns_of_page(
                 numbers = numbers_of(some, column.holds).astype(object)
                 of_rows.append(numbers.where(some.notna(), None).tolist())
         else:
-            options = _options(column, all_cells)
             one |= {
-                "options": [MISSING if x is None else short(x) for x in options],
-                "n_levels": len(column.levels),
+                "options": [MISSING if x is None else short(x) for x in column.levels],
                 "missing": column.levels.index(None) if None in column.levels else None,
             }
             if some is not None:
                 places, levels = levels_of(some, column)
-                place = {level: p for p, level in enumerate(options)}
-                at_option = [None if x is None else place.get(x, -1) for x in levels]
+                place = {x: p for p, x in enumerate(column.levels)} | {None: None}
+                at_option = [place.get(level, -1) for level in levels]
                 of_rows.append([at_option[p] for p in places])
         found.append(one)
     return found, of_rows
-
-
-def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
-    """Return the levels of a column, and other values that its cells have, the most frequent."""
-    if cells is None:
-        return list(column.levels)
-    texts = map(text_of, cells.astype(object).value_counts(sort=True).index)
-    read = map(reading(column.known), texts)
-    others = dict.fromkeys(text for text in read if text not in column.levels)
-    return [*column.levels, *list(others)[:MAX_OPTIONS]]
 
 
 def _drawn(n_rows: int, n_columns: int) -> np.ndarray:
@@ -573,18 +568,6 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
             if name.startswith(prefix)
         },
     }
-
-
-def _text_of_rules(members: Sequence[Fitted]) -> str:
-    """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
-    # The page counts trees from 0, as `estimators_` does.
-    rules = numbered([export_rules(_with_short_names(one)) for one in members], first=0)
-    if len(rules) <= MAX_RULES_CHARACTERS:
-        return rules
-    return (
-        f"{rules[:MAX_RULES_CHARACTERS]}\n"
-        f"... (the first {MAX_RULES_CHARACTERS:,} characters of {len(rules):,})"
-    )
 
 
 def _notes_of_page(subject: Subject, rows: Rows, truth: Any, n_shown: int) -> list[str]:

@@ -264,7 +264,6 @@ EXPERIMENT = define(
     SurvivalProtocol(N_FOLDS),
     metrics=(),
     scorers={"harrell": harrell, "uno": uno, "brier_saved": brier_saved},
-    warm_up=False,
     plan=[
         Task(dataset, method, fold, 0)
         for fold, dataset, method in product(range(N_FOLDS), SETS, METHODS)

@@ -486,7 +486,7 @@ def test_a_model_asks_for_the_columns_of_its_tree_alone(
 
 
 def test_probabilities_are_exported(run, model_json):
-    for form in ("python", "c", "sql"):
+    for form in ("python", "c"):
         export = ("export", model_json, "--to", form, "--proba", "--out", "code")
         assert run(*export)[0] == 0
         expected = FORMS[form](load_model(model_json), probability=True)
@@ -496,6 +496,7 @@ def test_probabilities_are_exported(run, model_json):
     made = pytest.importorskip("onnx")
     assert run(*onnx, "--out", "m.onnx")[0] == 0 and made.load("m.onnx").graph.node
     assert_error(run("export", model_json, "--to", "dot", "--proba"), "--to dot")
+    assert_error(run("export", model_json, "--to", "sql", "--proba"), "soft sides")
 
 
 def test_packages_that_lack_are_named(run, model_json, monkeypatch):

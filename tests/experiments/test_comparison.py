@@ -11,7 +11,6 @@ from scipy import stats
 
 from evotree.experiments.comparison import (
     complete_datasets,
-    done_runs,
     mean_table,
     paired_t_test,
     paired_t_tests,
@@ -129,15 +128,6 @@ def test_incomplete_data_sets_are_named_and_left_out(runs):
         one for one in mean_table(whole, "accuracy", 4).split("\n") if "| mean" in one
     ]
     assert last[0] in text
-
-
-def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
-    more = runs.head(3).assign(fold=7, status=["failed", "timeout", None], accuracy=0.0)
-    both = pd.concat([runs.assign(status="done"), more], ignore_index=True)
-    both.loc[0, "accuracy"] = np.nan
-    with pytest.warns(UserWarning, match="4 of 123 runs are left out"):
-        kept = done_runs(both, "accuracy")
-    assert kept.index.equals(pd.RangeIndex(1, 120))
 
 
 @pytest.mark.parametrize("best", ["max", "min", None])

@@ -21,9 +21,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from evotree import (
     Evolution,
     EvoTreeClassifier,
-    EvoTreeRegressor,
     ObliqueTreeClassifier,
-    Variation,
 )
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import (
@@ -238,16 +236,6 @@ WODT = ObliqueTreeClassifier.from_preset("WODT", min_samples_leaf=2)
         ),
         (BAG, BaggingClassifier(WODT, n_estimators=3)),
         (INNER, EvoTreeClassifier(evolution=Evolution(population_size=9))),
-        (
-            'estimator = "evotree.EvoTreeRegressor"\nmonotonic_cst = {a = 1}\n'
-            '[evolution]\nshapes = {b = []}\nvariation__algorithm = "nsga2"',
-            EvoTreeRegressor(
-                monotonic_cst={"a": 1},
-                evolution=Evolution(
-                    shapes={"b": []}, variation=Variation(algorithm="nsga2")
-                ),
-            ),
-        ),
     ],
 )
 def test_tables_nest(text, expected):
@@ -264,7 +252,7 @@ def test_tables_nest(text, expected):
         (SEARCH, "of.steps", "off.steps", "'off'"),
         (SEARCH, 'CV"', 'CV"\ncv = 1', "'cv' parameter of GridSearchCV"),
         (SEARCH, '{estimator = "sklearn.svm.SVC", C = 2.0}', "3", "it is 3"),
-        (INNER, "evolution__", "", "is evolution__population_size meant"),
+        (INNER, "evolution__", "", "'population_size'"),
         (BAG, "preset", "presets", r"\[methods.m.of\] needs an 'estimator'"),
     ],
 )

@@ -13,6 +13,7 @@ from evotree.cli.main import main
 from evotree.experiments import report
 from evotree.experiments.report import write_report
 from evotree.experiments.store import FILE
+from tests.exported import mutate
 
 PICTURE = "accuracy_against_complexity.png"
 FILES = {"report.md", "scores.csv", "tests.csv", FILE, PICTURE}
@@ -131,11 +132,6 @@ def test_a_metric_that_is_nowhere_blocks_no_other(tmp_path, no_pictures, recwarn
     assert "B" in text.split("## accuracy")[1].split("##")[0] and not recwarn.list
 
 
-ODD = st.sampled_from(
-    [None, True, -1, 5, 0.5, 1e999, 10**30, "", "x", [], [1], {}, {"a": []}]
-)
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_odd_files_are_reported_or_refused_in_one_sentence(
@@ -143,16 +139,7 @@ def test_odd_files_are_reported_or_refused_in_one_sentence(
 ):
     lines = copy.deepcopy(results())
     for _ in range(data.draw(st.integers(1, 3))):
-        place = lines
-        while True:
-            keys = range(len(place)) if isinstance(place, list) else sorted(place)
-            key = data.draw(st.sampled_from(list(keys)))
-            if not isinstance(place[key], dict | list) or not place[key]:
-                break
-            if data.draw(st.integers(0, 2)) == 0:
-                break
-            place = place[key]
-        place[key] = copy.deepcopy(data.draw(ODD))
+        mutate(data.draw, lines)
     folder = write(tmp_path_factory.mktemp("odd"), lines)
     try:
         write_report(folder, data.draw(st.sampled_from([None, "A"])))

@@ -26,7 +26,6 @@ def quick(monkeypatch):
     for name in ("EvoTreeClassifier", "EvoTreeRegressor"):
         monkeypatch.setattr(rivals, name, partial(getattr(rivals, name), **QUICK))
     monkeypatch.setattr(rivals, "find_spec", lambda name: None)
-    monkeypatch.setattr(execution, "compile_for", lambda method: None)
 
 
 @pytest.fixture

@@ -53,8 +53,9 @@ def python(case):
 
 
 def python_function(tree, space=None, **options):
-    """Return the exported function ``predict``; in an empty space it has no builtins."""
-    space = {"__builtins__": {}} if space is None else space
+    """Return the exported function ``predict``; in an empty space it has those builtins alone."""
+    few = {"len": len, "ValueError": ValueError}
+    space = {"__builtins__": few} if space is None else space
     exec(export_python(tree, **options), space)
     return space["predict"]
 
@@ -74,7 +75,7 @@ def sql(case):
     answers = query(case.estimator, case.rows, names)
     predicted = [row[0] if len(row) == 1 else list(row) for row in answers]
     shares = None
-    if case.has_probabilities:
+    if case.has_probabilities and case.sides is None:
         shares = query(case.estimator, case.rows, names, probability=True)
     return Answer(by_position(case, predicted), shares)
 

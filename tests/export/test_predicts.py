@@ -5,7 +5,6 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.registry import parts_of
 from evotree.schema import CategoricalColumn, NumericColumn
-from evotree.tree import ObliqueTree
 from tests import made_up
 from tests.export.cases import BENDS, assert_predicts, cases
 from tests.export.languages import (
@@ -49,7 +47,9 @@ def test_every_language_predicts_as_the_trees_do(language, kind):
         is_vote = len(case.trees) > 1 or kind == BENDS
         digits = 0.0 if is_exact else 1e-12 if is_vote else 1e-14
         assert_predicts(case, answer, digits, 1e-5 if kind == BENDS else 1e-12)
-        assert (answer.probabilities is not None) >= case.has_probabilities
+        is_refused = language == "sql" and case.sides is not None
+        is_there = answer.probabilities is not None
+        assert is_there >= (case.has_probabilities and not is_refused)
     last = some[-1]
     assert last.classes is None or len(set(last.predict().tolist())) > 1
 
@@ -126,6 +126,7 @@ awkward = st.sampled_from(AWKWARD) | st.text(
 )
 
 
+SOFT = cases()["classes", "constant", "soft", 1][2].estimator
 ON_BOTH_SIDES = stump([1.0, 2.0]), np.array([[0.5, 0.25], [0.5, 0.5]])
 
 
@@ -227,6 +228,14 @@ def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs():
         assert [name for name, *_ in names] == ["a;b", 'c"']
 
 
+def test_rows_of_another_length_are_refused_by_python():
+    for case in (some[-1] for some in cases().values()):
+        predict, row = python_function(case.estimator, {}), case.rows[0].tolist()
+        for wrong in (row[1:], [*row, 0.0]):
+            with pytest.raises(ValueError, match=f"{len(wrong)} .* {len(row)}"):
+                predict(wrong)
+
+
 @pytest.mark.parametrize(
     ("export", "arguments", "named"),
     [
@@ -247,6 +256,7 @@ def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs():
         (export_c, {"tree": "oak"}, "tree is of the type str"),
         (export_python, {"probability": True}, "probability=True"),
         (export_c, {"probability": True}, "probability=True"),
+        (export_sql, {"probability": True, "tree": SOFT}, "no soft sides"),
     ],
 )
 def test_bad_arguments_are_named(export, arguments, named):
@@ -277,48 +287,18 @@ def test_what_cannot_be_converted_is_named(monkeypatch):
 # ---- over the columns of a table -----------------------------------------------------------------
 
 
-def test_models_are_exported_over_the_columns_of_a_table():
+def test_code_says_how_its_row_is_made_of_columns():
     columns = (
         NumericColumn("the size", 2.5, indicator=True),
         CategoricalColumn("colour", ("blue", "it's", None)),
     )
-    tree = ObliqueTree(
-        np.array(
-            [
-                [1.0, 1.5, -2.0, 0.0, 3.0],
-                [0.0] * 5,
-                [0, 0, 0, 1.0, 0],
-                [0.0] * 5,
-                [0.0] * 5,
-            ]
-        ),
-        np.array([2.0, 0.0, 0.5, 0.0, 0.0]),
-        np.array([5, 1, 3, 1, 1], dtype=np.int32),
-        np.array(
-            [
-                [0.5, 0.5, 0.0],
-                [1.0, 0.0, 0.0],
-                [0.0, 0.5, 0.5],
-                [0, 1.0, 0],
-                [0, 0, 1.0],
-            ]
-        ),
-    )
-    model = made_up.model(tree, columns, ["a", "b", "c's"], target="kind")
+    tree = stump([1.0, 1.5, -2.0, 0.0, 3.0])
+    model = made_up.model(tree, columns, ["a", "b"], target="kind")
     note = "1 where 'colour' is missing; else 0"
     source = export_python(model)
     assert f"# x[4] is {note}" in source and f"// x[4] is {note}" in export_c(model)
     assert "x[0] is 'the size', or 2.5 where that is missing" in source
     assert "x[1] is 1 where 'the size' is missing; else 0" in source
-    rows = product((-2.0, 0.5, 4.0, 6.0, None), ("blue", "it's", "red", "green", None))
-    frame = pd.DataFrame(rows, columns=["the size", "colour"])
-    with closing(sqlite3.connect(":memory:")) as base:
-        frame.to_sql("things", base, index=False)
-        found = base.execute(
-            f"SELECT {export_sql(model)} FROM things ORDER BY rowid"
-        ).fetchall()
-    wanted = model.predict(frame).tolist()
-    assert [label for (label,) in found] == wanted and len(set(wanted)) == 3
 
 
 def test_forms_that_are_listed_name_what_a_model_asks_for():

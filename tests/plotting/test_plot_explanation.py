@@ -21,35 +21,28 @@ def explained(request):
     return estimator_of(tree, X), X[:12]
 
 
-def bars_of(ax):
-    """Return beginnings, lengths, places and colours of the bars, the upper ones first."""
-    place = {bar: bar.get_y() + bar.get_height() / 2 for bar in ax.patches}
-    bars = sorted(place, key=place.get)
-    return [
-        (bar.get_x(), bar.get_width(), place[bar], bar.get_facecolor()) for bar in bars
-    ]
-
-
-def axes_of(ax):
-    """Return the axes of the splits, and those of the leaf's model if there are any."""
-    others = [one for one in ax.figure.axes if one is not ax]
-    return ax, (others[0] if others else None)
+def bars_of(panels):
+    """Return beginnings, lengths and colours of the bars of panels, from above."""
+    bars = [bar for panel in panels for bar in panel.patches]
+    return [(bar.get_x(), bar.get_width(), bar.get_facecolor()) for bar in bars]
 
 
 def test_bars_lead_from_the_mean_row_to_the_row(explained):
     model, X = explained
     explanation = model.explain(X)
     for row in range(len(X)):
-        ax, below = axes_of(plot_explanation(explanation, row))
+        panels = plot_explanation(explanation, row).child_axes
         terms = explanation.terms[explanation.terms.row == row]
-        for side, drawn in (("split", bars_of(ax)), ("leaf", below and bars_of(below))):
-            part = terms[(terms.side == "leaf") == (side == "leaf")]
-            assert len(part) == len(drawn or [])
+        n_leaves = int((terms.side == "leaf").any())
+        n_splits = len(panels) - n_leaves
+        for is_leaf, some in ((False, panels[:n_splits]), (True, panels[n_splits:])):
+            part, drawn = terms[(terms.side == "leaf") == is_leaf], bars_of(some)
+            assert len(part) == len(drawn)
             # To the right is what speaks for the answer.
             sign = np.where(part.side == "yes", -1.0, 1.0)
             before = part.groupby("step").contribution.cumsum() - part.contribution
             begin, leads = sign * (part.centre + before), sign * part.contribution
-            for at, (x, width, _, color) in enumerate(drawn or []):
+            for at, (x, width, color) in enumerate(drawn):
                 lead = leads.iloc[at]
                 np.testing.assert_allclose(
                     [x, width], [begin.iloc[at], lead], atol=1e-9

@@ -49,18 +49,14 @@ def test_curves_are_the_front(drawn):
     rings = ax.collections[-1].get_offsets()
     assert rings.shape == (2, 2) and (rings[:, 0] == chosen.complexity).all()
     assert rings[0, 1] == chosen.quality
-    assert ax.get_ylabel() == "accuracy"
+    assert ax.get_ylabel() == "quality"
 
 
 def test_what_carries_a_front_is_read(drawn):
     front, held_out = drawn
     plain = plot_pareto(front)
     assert labels(plain) == ["training"] and not plain.collections
-    for carrier in (
-        SimpleNamespace(pareto_front=front),
-        SimpleNamespace(pareto_front_=front),
-    ):
-        assert labels(plot_pareto(carrier)) == ["training"]
+    assert labels(plot_pareto(SimpleNamespace(pareto_front=front))) == ["training"]
     fitted = SimpleNamespace(pareto_front_=front, tree_=front[1].to_tree())
     assert plot_pareto(fitted).collections[0].get_offsets()[0, 0] == front[1].complexity
     found = labels(plot_pareto(front, selected="leaves<=2"))[1]

@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.patches import Rectangle
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.plotting import plot_tree
 from evotree.texts import export_text
 from tests.exported import with_models
+from tests.plotting.test_plotting import bars_of
 from tests.survival import times
 from tests.test_texts import (
     KINDS_OF_NOISE,
@@ -48,9 +48,7 @@ def test_a_picture_says_what_the_text_does_and_has_bars(n_features, leaves):
     assert tree.n_leaves > 2 and sorted(drawn) == list(range(tree.n_nodes))
     for k in range(len(tree)):
         assert bare(drawn[k]) == bare(said[k])
-    bars = [
-        one.get_width() for one in plot_tree(tree).patches if isinstance(one, Rectangle)
-    ]
+    bars = [bar.get_width() for bar in bars_of(plot_tree(tree))]
     wanted = []
     if tree.models is not None:
         influence = (tree.models.coefficients * tree.spread)[tree.is_leaf]

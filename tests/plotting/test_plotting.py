@@ -1,7 +1,7 @@
 """The pictures: what is drawn is what was given, and nothing hides anything."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.collections import LineCollection
+from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyBboxPatch
 from sklearn.datasets import load_iris
 
 from evotree.engine.evolution import make_logbook, to_frame
@@ -30,6 +30,7 @@ from evotree.tree import ObliqueTree, node_depths
 from tests.exported import chain as make_chain
 from tests.quick_models import brief
 from tests.reference.pruning import random_sizes
+from tests.test_bends import rows_with
 
 
 @pytest.fixture
@@ -89,6 +90,11 @@ def boxes_of(ax):
     return [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
 
 
+def bars_of(ax):
+    """Return the bars in the boxes of a drawn tree, in the order of its leaves."""
+    return [bar for panel in ax.child_axes for bar in panel.patches]
+
+
 def notes_of(ax):
     """Return the numbers of a drawn tree's nodes and their rows, in the order of the nodes."""
     return [text for text in ax.texts if text.get_text().startswith("[")]
@@ -102,24 +108,6 @@ def bodies_of(ax):
 
 TREE, RUN = make_tree(0, 4), make_run(0)
 X, Y = points_for(TREE)
-
-
-@pytest.mark.parametrize("kind", ["curve", "curves", "regions", "tree"])
-def test_draws_on_given_axes_or_new_ones(kind, ax):
-    draw = {
-        "curve": partial(plot_learning_curve, RUN),
-        "curves": partial(plot_learning_curves, {"a": [RUN]}),
-        "regions": partial(plot_decision_regions, TREE, X, Y),
-        "tree": partial(plot_tree, TREE),
-    }[kind]
-    assert draw(ax=ax) is ax
-    with pytest.raises(TypeError, match="ax is a ndarray"):
-        draw(ax=np.array([0]))
-    assert not plt.get_fignums()
-    made = draw()
-    assert plt.get_fignums() == [made.figure.number]
-    for drawn in (made, ax):
-        drawn.figure.canvas.draw()
 
 
 @pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
@@ -162,21 +150,13 @@ def test_a_star_is_the_tree_that_is_returned(ax):
 @pytest.mark.parametrize("curve", ["size", "terms", "complexity"])
 def test_counts_stand_below_others_and_means_for_missing_medians(curve, ax):
     """Runs on islands have no quartiles."""
-    table = to_frame(make_run(1))
-    table = table.drop(
-        columns=[c for c in table if c.endswith(("_q1", "_median", "_q3"))]
-    )
-    plot_learning_curve(table, curves=("quality", curve), ax=ax)
-    below = other_axes(ax)
-    assert (
-        below.get_ylabel() == curve
-        and ax.get_ylabel() == "quality"
-        and not ax.collections
-    )
+    table = to_frame(make_run(1)).filter(regex="^(?!.*_(q1|median|q3)$)")
+    below = other_axes(plot_learning_curve(table, curves=("quality", curve), ax=ax))
     for panel, chapter in ((ax, "quality"), (below, curve)):
-        for field in ("best", "mean"):
-            drawn = line_data(panel)[f"{chapter}, {field}"][1]
-            np.testing.assert_array_equal(drawn, table[f"{chapter}_{field}"])
+        assert panel.get_ylabel() == chapter and not panel.collections
+        np.testing.assert_array_equal(
+            line_data(panel)[f"{chapter}, mean"][1], table[f"{chapter}_mean"]
+        )
     alone = plot_learning_curve(table, curves=[curve])
     assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
 
@@ -217,18 +197,18 @@ def test_lineage_fills_the_picture(ax):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_segment_lies_in_the_region_of_its_node(seed, ax):
-    """Points beside a segment reach its node, and different children of it."""
+    """Points beside a line reach its node, and different children of it."""
     tree = make_tree(seed, 9)
     plot_decision_regions(tree, *points_for(tree), ax=ax)
-    (lines,) = [item for item in ax.collections if isinstance(item, LineCollection)]
+    lines = [one for one in ax.collections if isinstance(one, ContourSet)]
     inner = np.flatnonzero(~tree.is_leaf)
     drawn = []
-    for start, end in lines.get_segments():
-        ends = np.array([start, end])
-        offsets = tree.weights[inner] @ ends.T - tree.thresholds[inner, None]
+    for points in (one.get_paths()[0].vertices for one in lines):
+        offsets = tree.weights[inner] @ points.T - tree.thresholds[inner, None]
+        if not len(points):
+            continue
         k = inner[np.abs(offsets).max(axis=1).argmin()]
         drawn.append(k)
-        points = start + np.array([[0.01], [0.5], [0.99]]) * (end - start)
         beside = 1e-7 * tree.weights[k] / np.linalg.norm(tree.weights[k])
         left, right = tree.apply(points - beside), tree.apply(points + beside)
         assert ((k < left) & (left < tree.right(k))).all()
@@ -239,6 +219,16 @@ def test_a_segment_lies_in_the_region_of_its_node(seed, ax):
     passed = tree.decision_path(grid).toarray().any(axis=0)
     divides = [k for k in inner if passed[k + 1] and passed[tree.right(k)]]
     assert set(divides) <= set(drawn) and len(drawn) == len(set(drawn)) >= 3
+
+
+def test_regions_and_their_lines_are_those_of_columns_that_bend(ax):
+    X, y = rows_with(lambda X: X.age, n=60)
+    X, y = X.iloc[:, :2], (y > y.median()).astype(int)
+    model = brief(shapes={X.columns[0]: [("log", 20.0)]}).fit(X, y)
+    (image,) = plot_decision_regions(model, X, y, ax=ax).get_images()
+    shades = image.get_array().reshape(-1, 3)
+    assert len(np.unique(shades, axis=0)) == len(np.unique(model.predict(X))) > 1
+    assert any(isinstance(one, ContourSet) for one in ax.collections)
 
 
 LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"]
@@ -267,7 +257,7 @@ def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
         for inside in (note, text):
             assert box.x0 <= inside.x0 and inside.x1 <= box.x1
             assert box.y0 <= inside.y0 and inside.y1 <= box.y1
-    for bar in (one for one in drawn.patches if isinstance(one, Rectangle)):
+    for bar in bars_of(drawn):
         extent = bar.get_window_extent()
         assert any(
             box.fully_containsx(extent.x0) and box.y0 < extent.y0 for box in boxes

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
-from evotree import EvoTreeRegressor, EvoTreeSurvival
+from evotree import EvoTreeRegressor
 from evotree.cli.commands import report_of_model
 from evotree.fitted import fitted_of
 from evotree.report import report
 from evotree.report.page import measures
 from evotree.tables.columns import encode
-from tests.quick_models import BRIEF, brief, evolved
+from tests.quick_models import brief
 from tests.report.models import (
     edited,
     make_forest,
@@ -25,7 +25,6 @@ from tests.report.models import (
     table,
     truth_of,
 )
-from tests.survival.times import seen_until
 
 webdriver = pytest.importorskip("selenium.webdriver")
 keys = pytest.importorskip("selenium.webdriver.common.keys")
@@ -105,19 +104,6 @@ def selected(driver):
 def click(driver, selector):
     event = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
     driver.execute_script(f"document.querySelector(arguments[0])?.{event}", selector)
-
-
-def test_leaves_of_times_show_their_survival(open_page):
-    X, y = seen_until()
-    model = evolved(EvoTreeSurvival, leaves="constant", **BRIEF).fit(X, y)
-    driver = open_page(report(model, X, y))
-    assert len(model.leaf_notes_) > 1
-    for k, note in model.leaf_notes_.items():
-        click(driver, f"g.node[data-node='{k}']")
-        assert note in said(driver, "#panel")
-        assert all_of(driver, "#panel figure path[stroke]")
-    measured = said(driver, "#measures")
-    assert "concordance" in measured and "Residuals" not in measured
 
 
 def test_a_forest_votes_in_the_page(open_page):
@@ -226,11 +212,8 @@ def moved_to(driver, number):
 @pytest.mark.parametrize("kind", ["classes", "lines"])
 def test_edits_by_keys_do_what_python_does(open_page, kind):
     model, frame, page = make_page(kind)
-    page.data["features"] = [f"{name}\n1" for name in page.data["features"]]
-    page.data["trees"][page.data["own"]]["nodes"][0]["v"] = [None]
     driver, rows = open_page(page), encode(model.schema, frame)
     named, truth = fitted_of(model), np.array(page.data["rows"]["y"])
-    assert not driver.find_element("id", "bench-prune").is_enabled()
 
     def check(before, after, n_moved):
         scores = [
@@ -277,16 +260,12 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     status = said(driver, "#bench-status")
     assert re.search(r"no row of the page reaches \[\d+\]", status)
     assert len(nodes(driver)) == len(model.tree)
-    for _ in range(5):  # of a slider are one edit
-        tab_to(driver, "bench-range").send_keys(keys.Keys.ARROW_RIGHT)
-    assert len(all_of(driver, "#bench-table tbody tr")) == 2
 
 
 @pytest.mark.parametrize("kind", ["soft", "lines"])
 def test_the_slider_draws_another_tree(open_page, kind):
     _, _, page = make_page(kind)
     driver = open_page(page)
-    driver.execute_script("evotreeReport.followRow(0)")
     (slider,) = all_of(driver, "#front-slider")
     assert int(slider.get_attribute("value")) == page.data["own"]
     for at, one in enumerate(page.data["trees"]):
@@ -295,15 +274,6 @@ def test_the_slider_draws_another_tree(open_page, kind):
         click(driver, "#unfold")
         assert len(nodes(driver)) == len(one["nodes"])
         assert f"complexity {one['complexity']}:" in said(driver, "#front-text")
-        sizes = rf": {one['leaves']} lea.*, {one['terms']} term"
-        assert re.search(sizes, said(driver, "#summary"))
-        cells = "model.encode(data.rows.cells.map((column) => column[0]))"
-        apply = f"return model.apply(data.trees[arguments[0]], {cells})"
-        leaf = driver.execute_script(
-            f"const {{ data, model }} = evotreeReport; {apply}", at
-        )
-        (told,) = all_of(driver, "#trace [data-leaf]")
-        assert int(told.get_attribute("data-leaf")) == leaf
         shown = float(all_of(driver, "#measures td")[0].text.replace("−", "-"))
         assert shown == pytest.approx(one["measures"]["figures"][0][1], rel=1e-3)
     click(driver, "#front-own")
@@ -359,7 +329,7 @@ PAGES = {
 )
 @pytest.mark.parametrize("kind", PAGES)
 def test_the_page_keeps_the_rules_of_axe(open_page, screen, kind):
-    """Contrast, names and focus, by axe-core, and the contrast of pictures, which it leaves."""
+    """Contrast, names and focus, by axe-core."""
     page = PAGES[kind]()
     for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light")):
         screen(width, scheme)
@@ -371,23 +341,6 @@ def test_the_page_keeps_the_rules_of_axe(open_page, screen, kind):
             (one["id"], [node["target"] for node in one["nodes"]], width, scheme)
             for one in found["violations"]
         ] == []
-        painted = driver.execute_script(
-            """return [...document.querySelectorAll('svg text')].map((one) =>
-            getComputedStyle(one).fill).concat(['card', 'back'].map((name) => {
-            document.body.style.color = `var(--${name})`;
-            return getComputedStyle(document.body).color; }))"""
-        )
-        *texts, card, back = (luminance(color) for color in painted)
-        for one in set(texts):
-            for below in (card, back):
-                assert (max(one, below) + 0.05) / (min(one, below) + 0.05) >= 4.5
-
-
-def luminance(color):
-    """Return the relative luminance of a colour, as WCAG 2 has it."""
-    parts = np.array([int(part) for part in re.findall(r"\d+", color)[:3]]) / 255.0
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 @pytest.mark.parametrize("kind", PAGES)

@@ -235,9 +235,7 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     if name == "gea_odt":
         data = replace(data, n_train=80, n_test=50)
     methods = study.experiment.methods | {method: made}
-    some = replace(
-        study.experiment, plan=tasks[:2], methods=methods, protocol=data, warm_up=False
-    )
+    some = replace(study.experiment, plan=tasks[:2], methods=methods, protocol=data)
     study = replace(study, experiment=some)
     runs = run_study(study, tmp_path, out)
     assert runs["status"].eq("done").all() and len(runs) == len(tasks[:2]) > 0
@@ -252,7 +250,7 @@ def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
         ["dataset", "method", "fold", "seed"]
     )
     plan = [Task("POL", "1 start, 5 jumps", OFFICIAL, 3)]
-    made = replace(load_study("oc1").experiment, plan=plan, warm_up=False)
+    made = replace(load_study("oc1").experiment, plan=plan)
     row = run_experiment(made, tmp_path).iloc[0]
     for name in ("accuracy", "train_accuracy", "leaves", "depth"):
         assert row[name] == kept.loc[plan[0], name]

@@ -326,8 +326,9 @@ def test_curves_of_leaves_and_their_rows_at_risk_are_drawn():
     model = brief().fit(X, y)
     at, ax = model.apply(X), plot_survival(model, X, y)
     curves = [line for line in ax.get_lines() if line.get_label().startswith("leaf")]
-    texts = [text.get_text() for text in ax.texts]
-    drawn = [line for line in plot_tree(model).get_lines() if line.get_linewidth() > 1]
+    (table,) = ax.tables
+    texts = [cell.get_text().get_text() for cell in table.get_celld().values()]
+    drawn = [panel.get_lines()[0] for panel in plot_tree(model).child_axes]
     for k, curve, line in zip(np.unique(at), curves, drawn, strict=True):
         own = survival(Times.read(y).take(at == k), np.ones((at == k).sum()))
         np.testing.assert_array_equal(curve.get_ydata(), own.y)

@@ -64,7 +64,7 @@ const Model = (data) => {
         return;
       }
       const level = cell === null ? column.missing : cell;
-      if (level !== null && level >= 0 && level < column.n_levels) {
+      if (level !== null && level >= 0 && level < column.options.length) {
         features[column.first + level] = 1;
       }
     });
