@@ -7,24 +7,20 @@ kernels are compiled as numba does it of its own accord: right, and slower.
 
 import ctypes
 import gc
-import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
-from hashlib import sha256
 from importlib import import_module
-from pathlib import Path
-from threading import RLock, get_ident
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from llvmlite import binding, ir
-from numba import carray, cfunc, njit, types
+from numba import njit, types
 from numba.core.event import Event, Listener, register
-from numba.extending import intrinsic, is_jitted
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _ADDITIONS_IN_ANY_ORDER = {"reassoc", "contract"}
@@ -65,47 +61,6 @@ def _warn_uncached(reason: object) -> None:
         f"every process compiles again what it needs, for some 20 seconds ({reason}): let the "
         "environment variable NUMBA_CACHE_DIR name a folder that can be written.",
     )
-
-
-class _Shared:
-    """What the first who enters begins and the last who leaves ends, in whatever threads."""
-
-    def __init__(self, whole: Callable[[], AbstractContextManager[object]]) -> None:
-        self._whole = whole
-        self._lock = RLock()
-        self._inside: list[int] = []  # threads, as often as they have entered
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside.append(get_ident())
-            if len(self._inside) == 1:
-                self._begun = self._whole()
-                self._begun.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        """Leave; of a thread that is not inside it is nothing."""
-        with self._lock:
-            if get_ident() in self._inside:
-                self._inside.remove(get_ident())
-                if not self._inside:
-                    self._begun.__exit__(None, None, None)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Stop Python's garbage collection, and start it again if it was on."""
-    was_on = gc.isenabled()
-    gc.disable()
-    yield
-    if was_on:
-        if not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()  # what was made goes to the oldest generation, unseen
-        gc.enable()
-
-
-# The compiler makes millions of objects, of which hardly any are garbage.
-_without_collection = _Shared(_no_collection)
 
 
 class _Linked(NamedTuple):
@@ -176,21 +131,6 @@ def _guard_cache(cache_: Any) -> None:
     load = cache_.load_overload
     save = cache_.save_overload
     rebuild = cache_._impl.rebuild
-    file = cache_._cache_file
-    dump = file._dump
-    load_data = file._load_data
-    path_of = file._data_path
-
-    # Numba runs what it reads: one flipped bit may end the process, or change a result.
-    def dump_sealed(what: Any) -> bytes:
-        data: bytes = dump(what)
-        return data + sha256(data).digest()  # which numba alone would not read
-
-    def load_sealed(name: str) -> Any:
-        data = Path(path_of(name)).read_bytes()
-        if sha256(data[:-32]).digest() != data[-32:]:
-            raise ValueError("other bytes than were written")
-        return load_data(name)
 
     def rebuild_if_up_to_date(*arguments: Any) -> Any:
         # What it calls may not be there any more, or have other arguments or another result.
@@ -219,8 +159,6 @@ def _guard_cache(cache_: Any) -> None:
         except Exception as error:
             _warn_uncached(f"{cache_.cache_path}: {error}")
 
-    file._dump = dump_sealed
-    file._load_data = load_sealed
     cache_._impl.rebuild = rebuild_if_up_to_date
     cache_.load_overload = load_if_whole
     cache_.save_overload = save_if_possible
@@ -253,13 +191,8 @@ def _tune(
 
     A long one is called by its address, and calls from other kernels share one specialization.
     """
-    compile_ = dispatcher.compile
     add_overload = dispatcher.add_overload
     get_call_template = dispatcher.get_call_template
-
-    def compile_undisturbed(signature: Any) -> Any:
-        with _without_collection:
-            return compile_(signature)
 
     def add(compiled: Any) -> None:
         add_overload(compiled)
@@ -289,7 +222,6 @@ def _tune(
             kws = {name: compiled_type(kind) for name, kind in kws.items()}
         return get_call_template(args, kws)
 
-    dispatcher.compile = compile_undisturbed
     dispatcher.add_overload = add
     dispatcher.get_call_template = get_common_call_template
     _use_caches(dispatcher)
@@ -390,97 +322,41 @@ def dots_kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, fastmath=_ADDITIONS_IN_ANY_ORDER)
 
 
-# ---- functions of users in kernels ---------------------------------------------------------------
+class _Compiler(Listener):
+    """Numba's compiler, in any thread: it is timed, and no garbage is collected meanwhile."""
 
-_PART = types.CPointer(types.float64)
-_OF_PARTS = types.float64(_PART, _PART, types.int64)
-_POINTER = ctypes.POINTER(ctypes.c_double)
-_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_double, _POINTER, _POINTER, ctypes.c_int64)
-
-
-class AddressOf:
-    """A function of two arrays of one length as a C function: what kernels call is an address.
-
-    Unlike a function, an address is no type of its own: kernels are compiled, and kept on disk,
-    once for all. Where a function that numba compiled fails, or returns no finite number, the C
-    function returns minus infinity. Of any other, which is called with copies of the arrays,
-    `error` holds what it raised. The address is good as long as this object is.
-    """
-
-    def __init__(self, function: Callable[[np.ndarray, np.ndarray], float]) -> None:
-        self.error: BaseException | None = None
-        self._function = function
-        if is_jitted(function):
-            self.address = int(_compiled(function).address)
-        else:
-            self._callback = _CALLBACK(self._call)  # kept, as C knows nothing of it
-            self.address = int(ctypes.cast(self._callback, ctypes.c_void_p).value or 0)
-
-    def _call(self, first: Any, second: Any, n: int) -> float:
-        try:
-            return self._function(np.array(first[:n]), np.array(second[:n]))
-        except BaseException as error:  # C cannot pass it on
-            self.error = error
-            return -math.inf
-
-
-@cache
-def _compiled(function: Any) -> Any:
-    """Return the C function of a function that numba compiled."""
-
-    @cfunc(_OF_PARTS)
-    def call(first, second, n):
-        value = math.nan
-        try:
-            value = function(carray(first, n), carray(second, n))
-        except Exception:
-            return -math.inf
-        return value if abs(value) < math.inf else -math.inf
-
-    return call
-
-
-@intrinsic
-def call_address(context: Any, address: Any, first: Any, second: Any) -> Any:
-    """Return what the function of an `AddressOf` returns for two arrays."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        from numba.core import cgutils
-
-        arrays = [
-            context.make_array(kind)(context, builder, one)
-            for kind, one in zip(signature.args[1:], arguments[1:], strict=True)
-        ]
-        given = [one.data for one in arrays]
-        given += cgutils.unpack_tuple(builder, arrays[0].shape)
-        kind = ir.FunctionType(ir.DoubleType(), [one.type for one in given])
-        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), given)
-
-    return types.float64(types.int64, first, second), generate
-
-
-class _CompilerClock(Listener):
-    """How long numba's compiler has been at work, or waited for, in any thread."""
+    # It makes millions of objects, of which hardly any are garbage.
 
     def __init__(self) -> None:
-        # Seconds so far, and when the present work began: one object, as other threads read it.
-        self._state: tuple[float, float | None] = (0.0, None)
+        self._lock = RLock()
         # Numba tells of its lock before it has it, so that several threads may be told of at once;
         # and a function that is compiled may compile the functions that it calls.
-        self._work = _Shared(self._at_work)
+        self._n_inside = 0
+        self._collects = False
+        # Seconds so far, and when the present work began: one object, as other threads read it.
+        self._state: tuple[float, float | None] = (0.0, None)
 
     def on_start(self, event: Event) -> None:
-        self._work.__enter__()
+        with self._lock:
+            self._n_inside += 1
+            if self._n_inside == 1:
+                self._state = self.seconds(), time.perf_counter()
+                self._collects = gc.isenabled()
+                gc.disable()
 
     def on_end(self, event: Event) -> None:
-        # A thread that was at work when this package was imported ends what has not begun here.
-        self._work.__exit__()
-
-    @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        self._state = self.seconds(), time.perf_counter()
-        yield
-        self._state = self.seconds(), None
+        with self._lock:
+            if self._n_inside == 0:
+                return  # of a thread that was at work when this package was imported
+            self._n_inside -= 1
+            if self._n_inside > 0:
+                return
+            self._state = self.seconds(), None
+            if self._collects:
+                if not gc.get_freeze_count():
+                    gc.freeze()
+                    gc.unfreeze()  # what was made goes to the oldest generation, unseen
+                gc.enable()
 
     def seconds(self) -> float:
         """Return the seconds so far, those of the present work included."""
@@ -488,13 +364,13 @@ class _CompilerClock(Listener):
         return done if since is None else done + time.perf_counter() - since
 
 
-_clock = _CompilerClock()
-register("numba:compiler_lock", _clock)
+_compiler = _Compiler()
+register("numba:compiler_lock", _compiler)
 
 
 def compile_seconds() -> float:
     """Return for how long kernels have been compiled, or read from the cache, in this process."""
-    return _clock.seconds()
+    return _compiler.seconds()
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -938,9 +938,12 @@ def _canonical_rows(
     extra_codes = [
         np.unique(column, return_inverse=True)[1] for column in extras.values()
     ]
-    order, is_new = _sorted_order([*X.T, *np.atleast_2d(codes.T), *extra_codes])
-    if not is_new.all():  # a sum of floats depends on their order
-        order = order[np.lexsort((weight[order], np.cumsum(is_new)))]
+    keys = [*X.T, *np.atleast_2d(codes.T), *extra_codes]
+    # By weights last: a sum of floats depends on their order.
+    order = np.lexsort([weight, *keys[::-1]])
+    is_new = np.arange(order.size) == 0
+    for key in keys:
+        is_new[1:] |= key[order[1:]] != key[order[:-1]]
     first = np.flatnonzero(is_new)
     kept = order[first]
     rows = X[kept]
@@ -948,25 +951,6 @@ def _canonical_rows(
     extras = {name: column[kept] for name, column in extras.items()}
     times = np.diff(first, append=order.size)
     return rows, codes[kept], np.add.reduceat(weight[order], first), extras, times
-
-
-def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what sorts rows by keys, and where in this order a row differs from the one before."""
-    # `numpy.lexsort` sorts all rows by all keys; here a key sorts only the rows that are equal in
-    # those before it, mostly few.
-    order = np.argsort(keys[0], kind="stable")
-    is_new = np.ones(order.size, dtype=bool)
-    is_new[1:] = keys[0][order[1:]] != keys[0][order[:-1]]
-    for key in keys[1:]:
-        is_tied = ~is_new
-        is_tied[:-1] |= is_tied[1:]
-        tied = np.flatnonzero(is_tied)
-        if tied.size == 0:
-            break
-        rows = order[tied]
-        order[tied] = rows = rows[np.lexsort((key[rows], np.cumsum(is_new[tied])))]
-        is_new[tied[1:]] |= key[rows[1:]] != key[rows[:-1]]
-    return order, is_new
 
 
 def leading_component(outputs: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:

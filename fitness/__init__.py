@@ -26,7 +26,6 @@ from evotree.fitness.objectives import (
     QuantileLoss,
     SquaredLoss,
 )
-from evotree.fitness.own_criterion import OwnCriterion
 
 # Losses of classes, where a leaf holds a label; of targets, where it holds a number.
 __all__ = ["ExpectedCost", "ConfusionScore", "ProbabilityScore"]
@@ -40,4 +39,4 @@ __all__ += ["MeansOfOutputs", "LinesOfOutputs"]
 __all__ += ["PenalizedAccuracy", "quality_and_complexity", "scores_and_complexity"]
 __all__ += ["FeatureCosts"]
 # Splits of one node: what they are scored by, and the best one along a line.
-__all__ += ["Criterion", "OwnCriterion", "line_search"]
+__all__ += ["Criterion", "line_search"]

@@ -2,13 +2,11 @@
 
 import gc
 import os
-import struct
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from shutil import copytree
 
-import numba
 import pytest
 from llvmlite.binding import get_host_cpu_features
 from numba.core.event import Event, EventStatus
@@ -43,14 +41,17 @@ def in_threads(task):
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_collection_is_as_before_whatever_threads_compile_at_once(is_on):
-    shared = _jit._Shared(_jit._no_collection)
+def test_the_compiler_is_timed_without_collection_whatever_threads_compile_at_once(
+    is_on,
+):
+    compiler = _jit._Compiler()
+    compiler.notify(LOCKED[1])  # it began before the import
 
     def compile_twice():
-        with shared:
-            with shared:
-                assert not gc.isenabled()
+        for event in (LOCKED[0], LOCKED[0], LOCKED[1]):
+            compiler.notify(event)
             assert not gc.isenabled()
+        compiler.notify(LOCKED[1])
 
     was_on = gc.isenabled()
     try:
@@ -59,18 +60,7 @@ def test_collection_is_as_before_whatever_threads_compile_at_once(is_on):
         assert gc.isenabled() is is_on
     finally:
         (gc.enable if was_on else gc.disable)()
-
-
-def test_the_clock_of_the_compiler_stands_when_nobody_compiles():
-    clock = _jit._CompilerClock()
-    clock.notify(LOCKED[1])  # it began before the import
-
-    def compile_twice():
-        for event in (LOCKED[0], LOCKED[0], LOCKED[1], LOCKED[1]):
-            clock.notify(event)
-
-    in_threads(compile_twice)
-    assert clock.seconds() == clock.seconds() > 0.0
+    assert compiler.seconds() == compiler.seconds() > 0.0
 
 
 CALLEE = """
@@ -154,11 +144,6 @@ def test_a_kernel_from_the_cache_calls_the_one_that_is_there_now(folder, changed
     assert shown == f"{expected} 1"
 
 
-def other_constant(data):
-    """Change what the code computes with, as a disk might."""
-    return data.replace(struct.pack("<d", 10.5), struct.pack("<d", 11.5))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "damaged"),
@@ -166,9 +151,8 @@ def other_constant(data):
         ("nbi", lambda data: b""),
         ("nbi", lambda data: bytes(255 - byte for byte in data)),
         ("nbc", lambda data: data[: len(data) // 2]),
-        ("nbc", other_constant),
     ],
-    ids=["no index", "another index", "half the code", "other code"],
+    ids=["no index", "another index", "half the code"],
 )
 def test_damaged_files_of_the_cache_are_written_again_and_warned_of_once(
     folder, kind, damaged
@@ -184,16 +168,6 @@ def test_damaged_files_of_the_cache_are_written_again_and_warned_of_once(
     assert shown.split()[0] == "21.0"
     assert warned.count("RuntimeWarning") == 1 and str(folder.cache) in warned
     assert folder.run(value="10.5") == ("21.0 1", "")
-
-
-@pytest.mark.slow
-def test_the_cache_of_another_numba_is_written_again(folder):
-    folder.run()
-    own, other = numba.__version__.encode(), b"9" * len(numba.__version__)
-    for path in folder.cache.rglob("*.nbi"):
-        path.write_bytes(path.read_bytes().replace(own, other))
-    assert folder.run() == ("2.0 0", "")
-    assert folder.run() == ("2.0 1", "")
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +201,6 @@ ELSEWHERE = {
         "0",
         "NUMBA_CACHE_DIR",
     ),
-    "other code": ("", {}, ("nbc", other_constant), "1", "damaged"),
     "half the code": ("", {}, ("nbc", lambda data: data[:99]), "0", "damaged"),
     "half an index": ("", {}, ("nbi", lambda data: data[:99]), "0", "damaged"),
     "an empty index": ("", {}, ("nbi", lambda data: b""), "0", "damaged"),
@@ -289,10 +262,8 @@ class Gone:
 
 """
 BROKEN = {
-    "compile": "Gone(dispatcher.Dispatcher, 'compile')",
     "call_template": "Gone(dispatcher._DispatcherBase, 'get_call_template')",
     "cache": "Gone(dispatcher.Dispatcher, '_cache')",
-    "file": "Gone(caching.IndexDataCacheFile, '_load_data')",
     "module": "Gone(codegen.JITCodeLibrary, '_final_module')",
     "pointer": "Gone(codegen.JITCodeLibrary, 'get_pointer_to_function')",
     "define": "Gone(base.BaseContext, 'insert_func_defn')",
@@ -315,17 +286,3 @@ def test_another_numba_compiles_slower_and_says_so_once(folder, name):
     shown, warned = folder.run(GONE + BROKEN[name] + "\n")
     assert shown == "2.0 0"
     assert warned.count("RuntimeWarning") == 1 and "is not as this" in warned
-
-
-@pytest.mark.slow
-def test_a_tree_is_the_same_with_another_numba():
-    fit = """
-from sklearn.datasets import load_iris
-from evotree import ObliqueTreeClassifier
-X, y = load_iris(return_X_y=True)
-model = ObliqueTreeClassifier("axis", random_state=0).fit(X, y)
-print(model.tree_.thresholds.tolist(), model.tree_.values.tolist())
-"""
-    broken = python(GONE + BROKEN["define"] + fit)
-    assert broken.stderr.count("is not as this") == 1
-    assert broken.stdout == python(fit).stdout

@@ -77,22 +77,6 @@ def test_workers_lose_no_record_and_mix_none(run, start, tmp_path):
     assert_no_record_is_lost(run, start, tmp_path / "a.log")
 
 
-def test_handlers_of_the_users_own_get_records_of_other_processes(caplog):
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        run_tasks(len, [""], pool, "tests")  # forked before
-        with caplog.at_level(logging.INFO, "evotree"):
-            handler = logging.Handler()
-            texts = []
-            handler.emit = lambda record: texts.append(record.getMessage())
-            logging.getLogger("evotree").addHandler(handler)
-            try:
-                run_tasks(chatter, [4], pool, "tests")
-            finally:
-                logging.getLogger("evotree").removeHandler(handler)
-    assert len(texts) == 100 and texts[3] == "w4 line 3 xxx."
-
-
 def test_a_record_is_one_line(tmp_path):
     path = tmp_path / "a.log"
     with log_to_file(path):

@@ -18,6 +18,7 @@ from numba.core.event import Event, EventStatus, broadcast
 import evotree
 from evotree._version import DISTRIBUTION
 from evotree.estimators import warmup
+from tests.test_jit import python
 
 # Lists what numba compiles: function, types without the width of integers and without whether
 # arrays are read-only, and the types as they are.
@@ -71,17 +72,6 @@ MOST_KERNELS = {
 }
 
 
-def python(code, **environment):
-    """Run code in a new process."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"EVOTREE_NO_WARMUP": "1"} | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("task", FIT)
 def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
@@ -105,35 +95,6 @@ def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
     assert of_kernels.total() <= MOST_KERNELS[task]
 
 
-def test_without_a_folder_for_the_cache_kernels_work_and_one_warning_says_so():
-    code = """
-from numba.core.caching import CacheImpl
-CacheImpl._locator_classes = []  # as where neither the package nor a home can be written
-import numpy as np
-from evotree.tree import ObliqueTree
-size = np.array([3, 1, 1], dtype=np.int32)
-print(ObliqueTree(np.zeros((3, 1)), np.zeros(3), size, np.ones((3, 1))).apply(np.zeros((2, 1))))
-"""
-    done = python(code, NUMBA_CACHE_DIR="")
-    assert done.stdout.strip() == "[1 1]"
-    assert done.stderr.count("RuntimeWarning") == 1
-    assert "NUMBA_CACHE_DIR" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("is_kept", "often"), [(True, "once"), (False, "in every process")]
-)
-def test_a_fit_says_that_it_compiles(started, capsys, monkeypatch, is_kept, often):
-    monkeypatch.setattr(warmup, "is_cached", lambda: is_kept)
-    for says_so in (True, False):
-        with warmup.compiling_beside("regression", says_so):
-            assert capsys.readouterr().err == ""
-            broadcast(COMPILING_STARTS)
-            broadcast(COMPILING_STARTS)
-        said = capsys.readouterr().err
-        assert said.count(f"compiling kernels, {often}, ") == says_so
-
-
 @pytest.fixture
 def started(monkeypatch):
     """Let two processors be free, and record what would be started."""
@@ -151,12 +112,16 @@ def started(monkeypatch):
     return started
 
 
-def test_one_process_starts_when_something_compiles_and_ends_with_the_block(started):
-    with warmup.compiling_beside("regression"):
-        assert not started
+@pytest.mark.parametrize("says_so", [True, False])
+def test_the_first_compilation_starts_a_process_that_ends_with_the_block_and_says_so(
+    started, capsys, says_so
+):
+    with warmup.compiling_beside("regression", says_so):
+        assert not started and capsys.readouterr().err == ""
         broadcast(COMPILING_STARTS)
         broadcast(COMPILING_STARTS)
         assert len(started) == 1 and "'regression'" in started[0]
+    assert capsys.readouterr().err.count("compiling kernels, once, ") == says_so
     assert started[1:] == ["kill"]
     broadcast(COMPILING_STARTS)
     assert len(started) == 2

@@ -306,11 +306,9 @@ class TreeRegressor(NumberReader, TreeEstimator):
         return std
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""
+        """Return scikit-learn's tags: there may be several outputs."""
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = (
-            getattr(self, "criterion", "squared_error") == "squared_error"
-        )
+        tags.target_tags.multi_output = True
         return tags
 
     def _fitted_of(

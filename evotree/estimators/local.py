@@ -30,9 +30,7 @@ from evotree.configuration import (
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators import base
 from evotree.estimators.rows import CLASS_WEIGHT, Beside
-from evotree.fitness.base import Objective
-from evotree.fitness.node import CLASSIFICATION, REGRESSION
-from evotree.fitness.objectives import QuantileLoss
+from evotree.fitness.node import CLASSIFICATION
 from evotree.operators.constraints import SplitFeatures
 from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.population import init_from_tree
@@ -206,14 +204,12 @@ class GreedyTree(LocalTree):
             partial(self._grow, stream=stream),
             pruning=self.pruning,
             ccp_alpha=self.ccp_alpha / _unit(dataset) ** 2,
-            risk=self._risk(),
+            risk=self.criterion,
             validation_fraction=self.validation_fraction,
             n_folds=self.n_folds,
             standard_errors=self.standard_errors,
             stream=stream,
         )
-        if self.criterion == "absolute_error":
-            dataset = dataset.evolved_for(QuantileLoss())
         self._keep_tree(individual.to_tree(), dataset)
 
     def cost_complexity_pruning_path(
@@ -229,7 +225,7 @@ class GreedyTree(LocalTree):
         dataset = twin._make_dataset(X, y, Beside(sample_weight), self.scaling)
         dataset = dataset.evolved_for(twin._objective(dataset))
         grown = self._grow(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
-        risk, _ = risk_of_leaves(grown, dataset.n_classes, self._risk())
+        risk, _ = risk_of_leaves(grown, dataset.n_classes, self.criterion)
         alphas, impurities = cost_complexity_path(risk, grown.subtree_size)
         unit = _unit(dataset) ** 2
         return Bunch(ccp_alphas=alphas * unit, impurities=impurities * unit)
@@ -245,19 +241,13 @@ class GreedyTree(LocalTree):
 
     def _limits(self, dataset: Dataset) -> induction.GrowthLimits:
         """Return what says where nodes are leaves, in the units of the data set."""
-        power = 1 if self.criterion == "absolute_error" else 2
         return induction.GrowthLimits(
             max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
             min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            min_impurity_decrease=self.min_impurity_decrease / _unit(dataset) ** power,
+            min_impurity_decrease=self.min_impurity_decrease / _unit(dataset) ** 2,
         )
-
-    def _risk(self) -> str | None:
-        """Return the criterion that `ccp_alpha` is weighed against, or None for error."""
-        is_risk = isinstance(self.criterion, str) and self.criterion != "absolute_error"
-        return self.criterion if is_risk else None
 
 
 def _unit(dataset: Dataset) -> float:
@@ -276,12 +266,9 @@ class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
         What finds the hyperplane of a node: ``"axis"``, ``"cart_lc"``, ``"oc1"``, ``"annealing"``,
         ``"cross_entropy"``, ``"wodt"``, ``"linear"``, ``"dipole"``, or an object of
         `evotree.operators`, such as ``OC1(n_restarts=5)``.
-    criterion : str or callable, default="gini"
+    criterion : str, default="gini"
         What a split is scored by: ``"entropy"``, ``"gini"``, ``"twoing"``, ``"error"``,
-        ``"max_minority"``, ``"sum_minority"``, ``"sum_of_variances"`` or ``"gain_ratio"``; or
-        ``measure(left, right)``, a finite number, the lower the better, of the class weights of
-        the two sides, arrays in the order of `classes_`. One side may be empty. A function that
-        numba compiled is many times faster. With it `ccp_alpha` is weighed against errors.
+        ``"max_minority"``, ``"sum_minority"`` or ``"sum_of_variances"``.
     <LIMITS>
     pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
@@ -311,7 +298,7 @@ class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
     True
     """
 
-    criterion: Annotated[Any, StrOptions(set(CLASSIFICATION)), callable] = "gini"
+    criterion: Annotated[Any, StrOptions(set(CLASSIFICATION))] = "gini"
     class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
@@ -328,8 +315,7 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
         ``"cross_entropy"``, ``"linear"``, ``"dipole"``, or an object of `evotree.operators`, such
         as ``OC1(n_restarts=5)``.
     criterion : str, default="squared_error"
-        What a split is scored by: ``"squared_error"``, whose leaves predict means, or
-        ``"absolute_error"``, whose leaves predict medians.
+        What a split is scored by: ``"squared_error"``; `EvoTreeRegressor` has other losses.
     <LIMITS>
     pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
@@ -339,13 +325,12 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
     leaves : {"constant", "linear"} or LinearLeaves, default="constant"
         What leaves hold: the mean of their targets, or a bounded linear model of few terms, as for
         `EvoTreeRegressor`. Splits then part the residuals of the line of their node, and subtrees
-        that lines do not gain from become leaves; `pruning` keeps trees from fitting noise. Not
-        with ``"absolute_error"``.
+        that lines do not gain from become leaves; `pruning` keeps trees from fitting noise.
 
     Attributes
     ----------
     tree_ : ObliqueTree
-        The tree, over features in their own units; its values are means, or medians.
+        The tree, over features in their own units; its values are means.
     <MEANS>
     <ONE_TREE>
 
@@ -358,23 +343,10 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
     4
     """
 
-    criterion: Annotated[Any, StrOptions(set(REGRESSION))] = "squared_error"
+    criterion: Annotated[Any, StrOptions({"squared_error"})] = "squared_error"
     leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = (
         "constant"
     )
-
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what leaves are fitted for: lines, where they are asked for."""
-        if self.criterion != "squared_error" and self.leaves != "constant":
-            raise ValueError(
-                f"leaves={self.leaves!r}: criterion={self.criterion!r} needs 'constant'."
-            )
-        if self.criterion != "squared_error" and dataset.outputs is not None:
-            raise ValueError(
-                f"criterion={self.criterion!r}: y has {dataset.n_outputs} outputs; "
-                "squared_error is allowed."
-            )
-        return super()._objective(dataset)
 
 
 # ---- optimized by alternation --------------------------------------------------------------------

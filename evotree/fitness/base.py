@@ -30,27 +30,6 @@ from evotree.tables.frames import by_label, order_of
 from evotree.tree import CountedTree, Individual, ObliqueTree
 
 
-@kernel
-def path_prices(weights, subtree_size, is_part, prices):
-    """Return what the features of the splits above each node cost, each item once, (n_nodes,)."""
-    n_nodes, n_items = subtree_size.shape[0], prices.shape[0]
-    paid = np.zeros((n_nodes, n_items), dtype=np.bool_)
-    spent = np.zeros(n_nodes)
-    for k in range(n_nodes):
-        for item in range(n_items):
-            if paid[k, item]:
-                spent[k] += prices[item]
-        if subtree_size[k] > 1:
-            left = k + 1
-            right = left + subtree_size[left]
-            for item in range(n_items):
-                needed = paid[k, item]
-                for j in range(weights.shape[1]):
-                    needed |= is_part[j, item] and weights[k, j] != 0.0
-                paid[left, item] = paid[right, item] = needed
-    return spent
-
-
 @dataclass(frozen=True, eq=False)
 class FeatureCosts:
     """Prices of the columns that features come from, and of groups of columns."""
@@ -105,8 +84,13 @@ class FeatureCosts:
         return self.is_part @ self.prices
 
     def of_paths(self, tree: Any) -> np.ndarray:
-        """Return what the features on the way to each node cost, of shape (n_nodes,)."""
-        return path_prices(tree.weights, tree.subtree_size, self.is_part, self.prices)
+        """Return what the features on the way to each node cost, each item once, (n_nodes,)."""
+        paid = np.zeros((len(tree.weights), len(self.prices)), dtype=bool)
+        is_asked = (tree.weights != 0.0) @ self.is_part
+        for k in np.flatnonzero(tree.subtree_size > 1).tolist():
+            right = k + 1 + tree.subtree_size[k + 1]
+            paid[k + 1] = paid[right] = paid[k] | is_asked[k]
+        return (paid * self.prices).sum(axis=1)
 
 
 def prices_of(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:

@@ -27,9 +27,7 @@ that begin with those of their parents.
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -68,20 +66,12 @@ _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
 _TERM_FACTOR = 0.05
 
 
-@kernel
-def leaf_keys(order, start, end, subtree_size, keys):
-    """Return a key of the set of rows of each node, of shape (n_nodes, 2), uint64."""
-    sums = np.zeros((subtree_size.shape[0], 2), dtype=np.uint64)
-    for k in range(subtree_size.shape[0] - 1, -1, -1):
-        if subtree_size[k] == 1:
-            for t in range(start[k], end[k]):
-                sums[k, 0] += keys[order[t], 0]
-                sums[k, 1] += keys[order[t], 1]
-        else:
-            right = k + 1 + subtree_size[k + 1]
-            for c in range(2):
-                sums[k, c] = sums[k + 1, c] + sums[right, c]
-    return sums
+def node_keys(tree: Any, keys: np.ndarray) -> list[int]:
+    """Return a key of the set of rows of each node: the sum of theirs (Zobrist 1970)."""
+    before = np.zeros(len(tree.order) + 1, dtype=np.uint64)
+    keys[tree.order].cumsum(out=before[1:])
+    found: list[int] = (before[tree.end] - before[tree.start]).tolist()
+    return found
 
 
 @kernel
@@ -242,26 +232,25 @@ class _RowSet(NamedTuple):
 
 
 class _Memory:
-    """What is remembered of sets of rows, of the latest ones."""
+    """What is remembered of sets of rows."""
 
     def __init__(self, n_rows: int, n_features: int, n_sharing: int = 1) -> None:
         rng = np.random.default_rng(_KEYS_SEED)
-        self.keys = rng.integers(0, 2**64, (n_rows, 2), dtype=np.uint64)
+        self.keys = rng.integers(0, 2**64, n_rows, dtype=np.uint64)
         self.shape = n_rows, n_features, n_sharing
         self.max_row_sets = max(
             256, _REMEMBERED_BYTES // (8 * n_sharing * (n_features + 2) ** 2)
         )
-        self.row_sets: OrderedDict[bytes, _RowSet] = OrderedDict()
+        self.row_sets: dict[int, _RowSet] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Memory, self.shape
 
-    def put(self, key: bytes, row_set: _RowSet) -> None:
-        """Remember one more set of rows, and forget what is too much."""
+    def put(self, key: int, row_set: _RowSet) -> None:
+        """Remember one more set of rows, and forget all before where they are too many."""
+        if len(self.row_sets) >= self.max_row_sets:
+            self.row_sets.clear()
         self.row_sets[key] = row_set
-        with suppress(KeyError):  # where another thread was faster
-            while len(self.row_sets) > self.max_row_sets:
-                self.row_sets.popitem(last=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,6 +273,7 @@ class LinearLeafObjective(TargetLoss):
     n_sharing: int = 1  # number of outputs that have such leaves, and share the memory
     constraint: Any = None
     rows: Any = None  # the data set that it is bound to, and what follows from that
+    signs: Any = None  # that coefficients have to have; 0 for any
     memory: Any = None
     whole: Any = None
     prior: Any = None
@@ -299,12 +289,16 @@ class LinearLeafObjective(TargetLoss):
             correlation = np.abs(products) / dataset.spread
             order = np.argsort(-correlation, kind="stable")[: min(d, _MOST_FEATURES)]
             used = tuple(np.sort(order).tolist())
+        signs = np.zeros(d, dtype=np.int64)
+        if self.constraint is not None:
+            signs = self.constraint.array
         columns = np.column_stack([np.ones(n), dataset.X[:, list(used)], dataset.y])
         squares = np.einsum("i,ij,ij->j", dataset.sample_weight, columns, columns)
         bound = replace(
             self,
             used=used,
             rows=dataset,
+            signs=signs[list(used)],
             memory=_Memory(n, len(used), self.n_sharing),
             grid=rounding_grid(squares),
         )
@@ -330,13 +324,6 @@ class LinearLeafObjective(TargetLoss):
     def _columns(self) -> list[int]:
         return list(self.used or ())
 
-    @property
-    def _signs(self) -> np.ndarray:
-        """The signs that coefficients have to have; 0 for any."""
-        if self.constraint is None:
-            return np.zeros(len(self._columns), dtype=np.int64)
-        return self.constraint.array[self._columns]
-
     def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the fits of the leaves of a tree, or of all nodes, (n_nodes, 4 + n_columns)."""
         fits = np.zeros((len(tree.start), N_FIXED + len(self._columns)))
@@ -351,11 +338,11 @@ class LinearLeafObjective(TargetLoss):
     def _row_sets(self, tree: Any, splits: bool) -> dict[int, _RowSet]:
         """Return the sets of rows of the leaves of a tree, or of all nodes, by the node."""
         size, memory = tree.subtree_size, self.memory
-        keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
+        keys = node_keys(tree, memory.keys)
         nodes = np.arange(len(size)) if splits else np.flatnonzero(size == 1)
         row_sets: dict[int, _RowSet] = {}
         for k in nodes[::-1].tolist():  # a split after its children
-            key = keys[k].tobytes()
+            key = keys[k]
             row_set = self.whole if k == 0 else memory.row_sets.get(key)
             if row_set is None:
                 if size[k] == 1:
@@ -409,7 +396,7 @@ class LinearLeafObjective(TargetLoss):
             n_rows,
             n_leaves * self.term_penalty * self.unit,
             self.max_terms,
-            self._signs,
+            self.signs,
             fit,
         )
         return fit

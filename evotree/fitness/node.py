@@ -2,7 +2,8 @@
 
 **Sorting.** Split searches sort many short lists of floating-point numbers. A radix sort of the
 numbers' leading 33 bits with their positions in the low 31, followed by an insertion pass over what
-these bits do not tell apart, takes a fifth of a comparison sort's time on thousands of rows.
+these bits do not tell apart, takes a fifth of a comparison sort's time on thousands of rows. Where
+they tell too little apart, the other bits are sorted by first. All of it is stable.
 
 **Criteria.** Every criterion is a *score to be minimized*, normalized by the weight of the node,
 and its value for the undivided node is an upper bound of a useful split's. With p the class shares
@@ -16,16 +17,11 @@ sum_minority          the same (Heath et al. 1993)
 sum_of_variances      variance of the class numbers, 1 for the node's most frequent class, 2
                       for the next, and so on (Murthy et al. 1994, section 2.4)
 squared_error         variance of the targets
-absolute_error        mean absolute deviation of the targets from their median
 ====================  ==================================================================
 
 The others are of the two sides together: ``twoing`` is minus Breiman's measure
 ``p_L p_R (sum_k |p_kL - p_kR|)**2``; ``max_minority`` the larger of the sides' misclassified
-weights over the node's weight (Heath et al. 1993); ``gain_ratio`` minus the information gain over
-the entropy of the two sides' weights (Quinlan 1993).
-
-Beyond these codes a criterion is a user's function of the class weights of the two sides, by the
-address that `evotree._jit.AddressOf` gives it.
+weights over the node's weight (Heath et al. 1993).
 
 **The line search.** Axis-parallel search, coefficient perturbation, random jumps, the choice of a
 threshold: each is one question. Row j has the signed distance ``s_j`` from the present hyperplane,
@@ -46,7 +42,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import (
-    call_address,
     dot_kernel,
     dots_kernel,
     inner_kernel,
@@ -56,8 +51,7 @@ from evotree._jit import (
 )
 from evotree.tree import project
 
-_FEW = 24  # up to here insertion is fastest
-_MANY = 96  # from here on three passes over histograms are faster than merging
+_MANY = 96  # up to here insertion is faster than three passes over histograms
 _DIGIT = 2048
 _SIGN = np.uint64(1 << 63)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -84,14 +78,14 @@ def make_sort_scratch(n):
 
 
 @inner_kernel
-def insert(values, order, lo, hi, allowed):
-    """Sort ``order[lo:hi]`` by values with at most about `allowed` moves; return whether it is."""
+def insert(values, n, order, allowed):
+    """Sort ``order[:n]`` by values with at most about `allowed` moves; return whether it is."""
     moves = 0
-    for i in range(lo + 1, hi):
+    for i in range(1, n):
         row = order[i]
         v = values[row]
         j = i - 1
-        while j >= lo and values[order[j]] > v:
+        while j >= 0 and values[order[j]] > v:
             order[j + 1] = order[j]
             j -= 1
         order[j + 1] = row
@@ -102,47 +96,19 @@ def insert(values, order, lo, hi, allowed):
 
 
 @inner_kernel
-def merge_sort(values, n, order, a):
-    """Sort ``order[:n]`` by values, merging ever longer runs by way of `a`."""
-    for lo in range(0, n, _FEW):
-        insert(values, order, lo, min(lo + _FEW, n), n * _FEW)
-    width = _FEW
-    while width < n:
-        for lo in range(0, n, 2 * width):
-            mid = min(lo + width, n)
-            hi = min(lo + 2 * width, n)
-            for i in range(lo, mid):
-                a[i] = order[i]
-            left, right, at = lo, mid, lo
-            while left < mid and right < hi:
-                row = np.int64(a[left])
-                if values[order[right]] < values[row]:
-                    order[at] = order[right]
-                    right += 1
-                else:
-                    order[at] = row
-                    left += 1
-                at += 1
-            while left < mid:
-                order[at] = np.int64(a[left])
-                left += 1
-                at += 1
-        width *= 2
-
-
-@inner_kernel
-def radix_sort(values, n, order, scratch):
-    """Order the positions of ``values[:n]`` by the leading 33 bits of the values."""
+def radix_sort(values, n, order, is_of_low_bits, scratch):
+    """Sort ``order[:n]`` by the leading 33 bits of the values, or by the other ones."""
     bits = values.view(np.uint64)
     a, b, histogram = scratch.a, scratch.b, scratch.histogram
+    skipped = np.uint64(33 if is_of_low_bits else 0)
     for p in range(3):
         for digit in range(_DIGIT):
             histogram[p, digit] = 0
     for i in range(n):
-        key = bits[i]
+        key = bits[order[i]]
         # The order of floating-point numbers, as unsigned integers.
         key ^= _ONES if key & _SIGN else _SIGN
-        key = (key & ~_POSITION) | np.uint64(i)
+        key = ((key << skipped) & ~_POSITION) | np.uint64(order[i])
         a[i] = key
         histogram[0, (key >> np.uint64(31)) & _LOW] += 1
         histogram[1, (key >> np.uint64(42)) & _LOW] += 1
@@ -169,15 +135,16 @@ def radix_sort(values, n, order, scratch):
 @inner_kernel
 def sort_order(values, n, order, scratch):
     """Write the positions of ``values[:n]`` in rising order of the values into ``order[:n]``."""
-    if n >= _MANY:
-        radix_sort(values, n, order, scratch)
-        if insert(values, order, 0, n, 4 * n):
-            return
-    else:
-        for i in range(n):
-            order[i] = i
-    # NumPy's sort by merging would be as quick, but takes four seconds to compile.
-    merge_sort(values, n, order, scratch.a)
+    for i in range(n):
+        order[i] = i
+    if n < _MANY:
+        insert(values, n, order, n * n)
+        return
+    # NumPy's stable sort takes four seconds to compile.
+    radix_sort(values, n, order, False, scratch)
+    if not insert(values, n, order, 4 * n):
+        radix_sort(values, n, order, True, scratch)
+        radix_sort(values, n, order, False, scratch)
 
 
 @kernel
@@ -191,8 +158,8 @@ def argsort(values):
 
 Criterion = IntEnum(
     "Criterion",
-    "ENTROPY GINI TWOING ERROR MAX_MINORITY SUM_MINORITY SUM_OF_VARIANCES GAIN_RATIO "
-    "SQUARED_ERROR ABSOLUTE_ERROR",
+    "ENTROPY GINI TWOING ERROR MAX_MINORITY SUM_MINORITY SUM_OF_VARIANCES "
+    "SQUARED_ERROR",
     start=0,
 )
 """Codes of the criteria, as the kernels take them; their names in lower case are parameters."""
@@ -200,17 +167,9 @@ Criterion = IntEnum(
 CLASSIFICATION = tuple(c.name.lower() for c in Criterion if c < Criterion.SQUARED_ERROR)
 """Names of the criteria for classes."""
 
-REGRESSION = tuple(c.name.lower() for c in Criterion if c >= Criterion.SQUARED_ERROR)
-"""Names of the criteria for targets."""
-
 ENTROPY, GINI, TWOING, ERROR, MAX_MINORITY = map(int, list(Criterion)[:5])
-SUM_MINORITY, SUM_OF_VARIANCES, GAIN_RATIO, SQUARED_ERROR, ABSOLUTE_ERROR = range(5, 10)
+SUM_MINORITY, SUM_OF_VARIANCES, SQUARED_ERROR = range(5, 8)
 """The codes as plain numbers, for kernels."""
-
-
-def is_own(criterion: int) -> bool:
-    """Return whether a criterion is a user's function, of which nothing is known."""
-    return criterion > ABSOLUTE_ERROR
 
 
 @inner_kernel
@@ -240,7 +199,7 @@ def weighted_impurity(criterion, counts, weight, rank):
         for c in range(counts.shape[0]):
             total += counts[c] * counts[c]
         return max(0.0, weight - total / weight)
-    if criterion in (ENTROPY, GAIN_RATIO):
+    if criterion == ENTROPY:
         for c in range(counts.shape[0]):
             total += xlog2x(counts[c])
         return max(0.0, xlog2x(weight) - total)
@@ -258,8 +217,6 @@ def weighted_impurity(criterion, counts, weight, rank):
 @inner_kernel
 def split_score(criterion, left, right, rank):
     """Return the score of a split, to be minimized."""
-    if criterion > ABSOLUTE_ERROR:  # the address of a user's function
-        return call_address(criterion, left, right)
     if criterion == SQUARED_ERROR:
         n_left, n_right = left[0], right[0]
     else:
@@ -277,14 +234,6 @@ def split_score(criterion, left, right, rank):
     impurity_right = weighted_impurity(criterion, right, n_right, rank)
     if criterion == MAX_MINORITY:
         return max(impurity_left, impurity_right) / total
-    if criterion == GAIN_RATIO:
-        information = xlog2x(total) - xlog2x(n_left) - xlog2x(n_right)
-        if information <= 0.0:
-            return 0.0
-        entropy = xlog2x(total)
-        for c in range(left.shape[0]):
-            entropy -= xlog2x(left[c] + right[c])
-        return -(entropy - impurity_left - impurity_right) / information
     return (impurity_left + impurity_right) / total
 
 
@@ -307,7 +256,7 @@ class Node(NamedTuple):
     y: np.ndarray  # class codes, int32; targets, float64, for regression
     sample_weight: np.ndarray  # above 0
     n_classes: int  # 0 for regression
-    criterion: int  # a code of `Criterion`, or the address of a user's function
+    criterion: int  # a code of `Criterion`
     min_rows: int  # that each side of a split has at least
 
     @classmethod
@@ -340,11 +289,6 @@ class SplitScratch(NamedTuple):
     rank: np.ndarray  # numbers of the classes, for the sum of variances
     # The values k log2 k of whole numbers up to the node's weight; empty for other weights.
     table: np.ndarray
-    # Positions of the rows by rising target, for the absolute error, and the inverse of these.
-    by_target: np.ndarray
-    target_rank: np.ndarray
-    # (2, 2, n + 1): sums of w and w y by target for each side, as Fenwick trees.
-    tree: np.ndarray
     events: np.ndarray  # where on the line each row changes sides
     rows: np.ndarray  # the rows that change sides at all
     order: np.ndarray  # the order in which they do
@@ -384,92 +328,33 @@ def make_split_scratch(node):
     left = np.zeros(node.n_classes if node.n_classes > 0 else 3)
     for i in range(n):
         add(left, node.y[i], node.sample_weight[i], node.n_classes)
-    sort = make_sort_scratch(n)
     table = np.empty(0)
     if node.criterion == ENTROPY:
         table = whole_number_table(node.sample_weight, weight_of(left))
-    is_ranked = node.criterion == ABSOLUTE_ERROR
-    by_target = np.empty(n if is_ranked else 0, dtype=np.int32)
-    target_rank = np.empty(by_target.shape[0], dtype=np.int32)
-    if is_ranked:
-        sort_order(node.y.astype(np.float64), n, by_target, sort)
-        for i in range(n):
-            target_rank[by_target[i]] = i
     return SplitScratch(
         left,
         np.zeros(left.shape[0]),
         class_ranks(left),
         table,
-        by_target,
-        target_rank,
-        np.empty((2, 2, n + 1 if is_ranked else 0)),
         np.empty(n),
         np.empty(n, dtype=np.int32),
         np.empty(n, dtype=np.int32),
-        sort,
+        make_sort_scratch(n),
     )
-
-
-@inner_kernel
-def count_target(sums, rank, w, y):
-    """Add a row of target `y` and its rank to a Fenwick tree of the sums of w and w y."""
-    at = rank + 1
-    while at < sums.shape[1]:
-        sums[0, at] += w
-        sums[1, at] += w * y
-        at += at & -at
-
-
-@inner_kernel
-def count_row(node, i, is_right, w, scratch):
-    """Add row `i` with the weight `w` to the statistics of the right side, or of the left one."""
-    y = node.y[i]
-    add(scratch.right if is_right else scratch.left, y, w, node.n_classes)
-    if node.criterion == ABSOLUTE_ERROR:
-        sums = scratch.tree[np.int64(is_right)]
-        count_target(sums, scratch.target_rank[i], w, y)
-
-
-@inner_kernel
-def absolute_deviation(sums, targets, by_target, total):
-    """Return the weighted sum of absolute deviations of one side from its median."""
-    n = sums.shape[1] - 1
-    step = 1
-    while 2 * step <= n:
-        step *= 2
-    at, weight, product = 0, 0.0, 0.0
-    while step > 0:
-        following = at + step
-        if following <= n and 2.0 * (weight + sums[0, following]) <= total[0]:
-            at = following
-            weight += sums[0, at]
-            product += sums[1, at]
-        step //= 2
-    median = targets[by_target[min(at, n - 1)]]
-    below = median * weight - product
-    above = (total[1] - product) - median * (total[0] - weight)
-    return max(0.0, below + above)
 
 
 @inner_kernel
 def clear_sides(scratch):
     """Empty the statistics of both sides."""
-    left, right, tree = scratch.left, scratch.right, scratch.tree
+    left, right = scratch.left, scratch.right
     for c in range(left.shape[0]):
         left[c] = right[c] = 0.0
-    if tree.shape[2] > 0:
-        tree[:] = 0.0
 
 
 @inner_kernel
 def score_sides(node, scratch):
     """Return the score of the split whose sides' statistics stand in `scratch`."""
-    left, right = scratch.left, scratch.right
-    if node.criterion == ABSOLUTE_ERROR:
-        on_left = absolute_deviation(scratch.tree[0], node.y, scratch.by_target, left)
-        on_right = absolute_deviation(scratch.tree[1], node.y, scratch.by_target, right)
-        return (on_left + on_right) / (left[0] + right[0])
-    return split_score(node.criterion, left, right, scratch.rank)
+    return split_score(node.criterion, scratch.left, scratch.right, scratch.rank)
 
 
 @inner_kernel
@@ -484,8 +369,7 @@ def fill_sides(node, s, scratch):
     """Put the rows with ``s <= 0`` on the left side, the others on the right; count the former."""
     clear_sides(scratch)
     y, weight, n_classes = node.y, node.sample_weight, node.n_classes
-    left, right, tree = scratch.left, scratch.right, scratch.tree
-    is_ranked, ranks = node.criterion == ABSOLUTE_ERROR, scratch.target_rank
+    left, right = scratch.left, scratch.right
     n_left = 0
     for i in range(s.shape[0]):
         if s[i] <= 0.0:
@@ -493,8 +377,6 @@ def fill_sides(node, s, scratch):
             add(left, y[i], weight[i], n_classes)
         else:
             add(right, y[i], weight[i], n_classes)
-        if is_ranked:
-            count_target(tree[np.int64(s[i] > 0.0)], ranks[i], weight[i], y[i])
     return n_left
 
 
@@ -542,9 +424,8 @@ def start_sweep(node, s, t, scratch):
     # Arrays that are read from tuples in a loop have their references counted there, each time.
     clear_sides(scratch)
     y, weight, n_classes = node.y, node.sample_weight, node.n_classes
-    left, right, tree = scratch.left, scratch.right, scratch.tree
-    events, rows, ranks = scratch.events, scratch.rows, scratch.target_rank
-    is_ranked = node.criterion == ABSOLUTE_ERROR
+    left, right = scratch.left, scratch.right
+    events, rows = scratch.events, scratch.rows
     n_events = n_left = 0
     for i in range(s.shape[0]):
         event = -s[i] / t[i] if t[i] != 0.0 else np.inf
@@ -559,8 +440,6 @@ def start_sweep(node, s, t, scratch):
         else:
             n_left += 1
             add(left, y[i], weight[i], n_classes)
-        if is_ranked:
-            count_target(tree[np.int64(goes_right)], ranks[i], weight[i], y[i])
     sort_order(scratch.events, n_events, scratch.order, scratch.sort)
     return n_events, n_left
 
@@ -600,11 +479,12 @@ def line_search(node, s, t, scratch):
         return sweep_twoing(node, t, n_events, n_left, scratch)
     weight, min_rows = node.sample_weight, node.min_rows
     events, rows, order = scratch.events, scratch.rows, scratch.order
+    y, left, right = node.y, scratch.left, scratch.right
     n, best, alpha = s.shape[0], np.inf, 0.0
     for e in range(n_events - 1):
         i, w, n_left, here, there = cross(e, n_left, t, weight, events, rows, order)
-        count_row(node, i, False, w, scratch)
-        count_row(node, i, True, -w, scratch)
+        left[np.int64(y[i])] += w
+        right[np.int64(y[i])] -= w
         if apart(here, there) and min(n_left, n - n_left) >= min_rows:
             score = score_sides(node, scratch)
             if score < best:
@@ -777,69 +657,32 @@ def is_uniform(y, order, lo, hi):
 
 
 @kernel
-def trailing_zeros(bits):
-    """Return the position of the lowest set bit of a non-zero 64-bit integer."""
-    count = 0
-    for half in (32, 16, 8, 4, 2, 1):
-        if bits & np.uint64((1 << half) - 1) == np.uint64(0):
-            bits >>= np.uint64(half)
-            count += half
-    return count
-
-
-@kernel
 def sort_rows(order, lo, hi):
-    """Sort the distinct integers ``order[lo:hi]`` by way of a bitmap, in linear time."""
-    n_rows, one = order.shape[0], np.uint64(1)
-    if hi - lo == n_rows:
-        for t in range(n_rows):
-            order[t] = t
-        return
-    bitmap = np.zeros((n_rows + 63) // 64, dtype=np.uint64)
+    """Sort the distinct integers ``order[lo:hi]``, below the length of `order`, in linear time."""
+    is_there = np.zeros(order.shape[0], dtype=np.bool_)
     for t in range(lo, hi):
-        row = np.uint64(np.uint32(order[t]))
-        bitmap[row >> np.uint64(6)] |= one << (row & np.uint64(63))
-    at = lo
-    for word in range(bitmap.shape[0]):
-        bits = bitmap[word]
-        while bits != np.uint64(0):
-            order[at] = word * 64 + trailing_zeros(bits)
-            at += 1
-            bits &= bits - one
+        is_there[order[t]] = True
+    at, row = lo, 0
+    while at < hi:
+        order[at] = row
+        at += is_there[row]
+        row += 1
 
 
 @kernel
-def update_nearest(projection, order, lo, hi, threshold, nearest, rows):
-    """Let some rows compete for being nearest to a hyperplane, on either side."""
+def centre_margin(projection, order, lo, hi, y, threshold):
+    """Move a threshold to the middle between the nearest rows, if these form a mixed dipole."""
     # Indexed by side: which side a row is on cannot be predicted, and a branch on it would cost as
     # much as the projection.
+    nearest, rows = np.full(2, -np.inf), np.full(2, -1)
     for t in range(hi - lo):
         side = np.uint64(projection[t] > threshold)
         nearness = projection[t] * (1.0 - 2.0 * side)
         if nearness > nearest[side]:
             nearest[side] = nearness
             rows[side] = order[lo + t]
-
-
-@inner_kernel
-def no_rows():
-    """Return room for the rows nearest to a threshold on its two sides, and their distances."""
-    return np.full(2, -np.inf), np.full(2, -1)
-
-
-@kernel
-def middle_of_margin(nearest, rows, y, threshold):
-    """Return the threshold between two rows nearest to it, if these form a mixed dipole."""
     if rows[0] < 0 or rows[1] < 0 or y[rows[0]] == y[rows[1]]:
         return threshold
     below_it, above_it = nearest[0], -nearest[1]
     middle = below_it + 0.5 * (above_it - below_it)
     return middle if middle < above_it else below_it
-
-
-@kernel
-def centre_margin(projection, order, lo, hi, y, threshold):
-    """Move a threshold to the middle between the nearest rows, if these form a mixed dipole."""
-    nearest, rows = no_rows()
-    update_nearest(projection, order, lo, hi, threshold, nearest, rows)
-    return middle_of_margin(nearest, rows, y, threshold)

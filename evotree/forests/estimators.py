@@ -114,39 +114,35 @@ class ObliqueForest(RowEncoder, BaseEnsemble):
         """
         check_parameters(self)
         with self._unchanged_on_failure():
-            self._fit(X, y, sample_weight, groups)
+            beside = Beside(sample_weight, groups=groups)
+            dataset = self._make_dataset(X, y, beside)
+            if dataset.outputs is not None:
+                raise ValueError(
+                    f"y has {dataset.n_outputs} outputs: a forest predicts one."
+                )
+            log_begin(dataset, kind="forest")
+            begin = time.perf_counter()
+            dataset = dataset.evolved_for(self._objective(dataset))
+            seed = seed_from(self.random_state)
+            n_drawn = _amount(self.max_samples, dataset.n_groups)
+            if self.oob_score and n_drawn == dataset.n_groups:
+                raise ValueError(
+                    f"oob_score=True with max_samples={self.max_samples}: no tree lacks a row of "
+                    "those given. Allowed are fewer max_samples, more rows, and oob_score=False."
+                )
+            grower = Grower(
+                n_drawn,
+                feature_bound(self.max_split_terms, dataset.X.shape[1]),
+                self.max_depth,
+                _MEANS_SHARE if getattr(self, "leaves", None) == "auto" else 0.0,
+            )
+            members = grow_forest(grower, dataset, self.n_estimators, seed, self.n_jobs)
+            self.estimators_ = [self._member(one.tree, dataset) for one in members]
+            log_end(self, time.perf_counter() - begin)
+            if self.oob_score:
+                asked = rows_of_choice(dataset, self.n_estimators, seed)
+                self.oob_score_ = score_out_of_bag(members, dataset, asked)
         return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
-        """Make the trees, and predict out of bag."""
-        beside = Beside(sample_weight, groups=groups)
-        dataset = self._make_dataset(X, y, beside)
-        if dataset.outputs is not None:
-            raise ValueError(
-                f"y has {dataset.n_outputs} outputs: a forest predicts one."
-            )
-        log_begin(dataset, kind="forest")
-        begin = time.perf_counter()
-        dataset = dataset.evolved_for(self._objective(dataset))
-        seed = seed_from(self.random_state)
-        n_drawn = _amount(self.max_samples, dataset.n_groups)
-        if self.oob_score and n_drawn == dataset.n_groups:
-            raise ValueError(
-                f"oob_score=True with max_samples={self.max_samples}: no tree lacks a row of those "
-                "given. Allowed are fewer max_samples, more rows, and oob_score=False."
-            )
-        grower = Grower(
-            n_drawn,
-            feature_bound(self.max_split_terms, dataset.X.shape[1]),
-            self.max_depth,
-            _MEANS_SHARE if getattr(self, "leaves", None) == "auto" else 0.0,
-        )
-        members = grow_forest(grower, dataset, self.n_estimators, seed, self.n_jobs)
-        self.estimators_ = [self._member(one.tree, dataset) for one in members]
-        log_end(self, time.perf_counter() - begin)
-        if self.oob_score:
-            asked = rows_of_choice(dataset, self.n_estimators, seed)
-            self.oob_score_ = score_out_of_bag(members, dataset, asked)
 
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""

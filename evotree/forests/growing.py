@@ -26,7 +26,6 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from evotree.dataset import Dataset, empty_rows
 from evotree.fitness.base import PenalizedAccuracy
-from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.log import logger
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.population import sparsity_path
@@ -245,10 +244,6 @@ def draw_features(
 
 def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     """Return a data set of some of the features; rows that were distinct may be equal then."""
-    objective = dataset.objective
-    if isinstance(objective, LinearLeafObjective) and objective.used is not None:
-        at = np.searchsorted(features, np.intersect1d(objective.used, features))
-        objective = replace(objective, used=tuple(at.tolist()))
     X = empty_rows(dataset.n_distinct, len(features))
     np.take(dataset.X, features, axis=1, out=X)
     return replace(
@@ -259,5 +254,4 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
         scale=dataset.scale[features],
         spread=dataset.spread[features],
         schema=Schema.of_features(dataset.feature_names[j] for j in features),
-        objective=objective,
     )

@@ -16,11 +16,11 @@ Operations Research Letters 27(1), 1-5.
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -55,66 +55,15 @@ _WHOLE = 1e-6  # what is nearer to a whole number is one
 # that was found, too, until the tree takes that one as it was meant.
 _N_TOUCHED = 5
 _MAX_DRAWINGS = 20
-_FARTHEST_SPREADS = 100.0  # that a column without bounds may change by, if it bends
+# A column without bounds may change by so many spreads, if it bends. One of whole numbers may by so
+# many, or so many units where a spread is less: without an end HiGHS may not find that there is no
+# point.
+_FARTHEST_SPREADS = 100.0
+_FARTHEST_WHOLE = 1e6
 _FREE = 1e-9  # the price of what follows from other parts
 
-# ---- the smallest step into a polytope: one mixed-integer program -------------------------------
-
-_SUM_SLACK = 1e-9
 _PROGRAM_LIMITS = {"mip_rel_gap": 0.0, "node_limit": 10_000, "time_limit": 60.0}
 _SOLVED, _LIMITED, _INFEASIBLE = 0, 1, 2  # what milp says of a program
-
-
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """Parts y of a step with ``A @ y <= b`` and ``low <= y <= high``, some of which are whole."""
-
-    A: np.ndarray  # of shape (n_constraints, n_parts), rows of a length near 1
-    b: np.ndarray
-    low: np.ndarray  # of shape (n_parts,), 0 or above
-    high: np.ndarray  # perhaps infinite
-    prices: np.ndarray  # what a part of length 1 costs, above 0
-    is_whole: np.ndarray
-
-
-def shortest(steps: Steps) -> np.ndarray | None:
-    """Return the parts with the smallest sum of prices times lengths, or None if there are none."""
-    # Programs whose parts are all pinned make HiGHS fail: the last part is free.
-    A = np.hstack([steps.A, np.zeros((len(steps.A), 1))])
-    # Presolving fails on some programs with narrow margins.
-    for presolve in (True, False):
-        result = milp(
-            np.append(steps.prices, 1.0),
-            integrality=np.append(steps.is_whole, False),
-            bounds=Bounds(np.append(steps.low, 0.0), np.append(steps.high, 1.0)),
-            constraints=LinearConstraint(A, -np.inf, steps.b) if len(A) else (),
-            options=_PROGRAM_LIMITS | {"presolve": presolve},
-        )
-        if result.status == _SOLVED:
-            parts = result.x[:-1]
-            return np.where(steps.is_whole, np.round(parts), parts)
-        if result.status == _INFEASIBLE:
-            return None
-        if result.status == _LIMITED:
-            break
-    raise ValueError(
-        "the nearest point takes too long to be found: fix columns (fixed), narrow bounds, or "
-        "leave out integers."
-    )
-
-
-def least_length(steps: Steps) -> float:
-    """Return a length that no allowed step is below, by each bound and constraint alone."""
-    A, least = steps.A, np.where(steps.A > 0.0, steps.low, steps.high)
-    sums = np.multiply(A, least, out=np.zeros_like(A), where=A != 0.0).sum(axis=1)
-    if (sums > steps.b + _SUM_SLACK).any():
-        return np.inf
-    broken = steps.b < -_SUM_SLACK
-    needed = -steps.b[broken] / (-A[broken] / steps.prices).max(axis=1, initial=0.0)
-    return float(needed.max(initial=0.0))
-
-
-# ---- what may change, and the leaves that are asked for ------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +92,13 @@ def _shown_cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else printable(value)
 
 
-class Goal(NamedTuple):
-    """The leaves that can predict what is asked for, and its range where leaves have models."""
+# ---- what is asked for, and what may change ------------------------------------------------------
 
-    leaves: np.ndarray
+
+class Goal(NamedTuple):
+    """A leaf that can predict what is asked for, and what its model, if any, has to say."""
+
+    leaf: int
     low: float = -np.inf
     high: float = np.inf
     label: int | None = None  # the class, by position, whose score is to be the largest
@@ -160,93 +112,99 @@ class LeafPoint(NamedTuple):
     point: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class PointLimits:
-    """What a counterfactual may change, how far and at what cost, an entry for each column."""
+def goals_of_class(
+    tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any
+) -> list[Goal]:
+    """Return the leaves that predict a class, None for any but that of a row."""
+    if target is not None and target not in classes.tolist():
+        raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
+    is_wanted = (
+        np.arange(len(classes)) != tree.predict_label(x[np.newaxis])[0]
+        if target is None
+        else classes == target
+    )
+    leaves = np.flatnonzero(tree.is_leaf).tolist()
+    if tree.models is not None:
+        labels = np.flatnonzero(is_wanted).tolist()
+        return [Goal(leaf, label=label) for leaf in leaves for label in labels]
+    goals = [Goal(leaf) for leaf in leaves if is_wanted[tree.labels[leaf]]]
+    if not goals:
+        raise ValueError(f"target={target!r}: no leaf of the tree predicts it.")
+    return goals
 
-    costs: np.ndarray  # factors of the distances, above 0
-    lower: np.ndarray  # of numbers, perhaps infinite
-    upper: np.ndarray
-    whole: np.ndarray  # which columns hold whole numbers
-    fixed: np.ndarray  # which columns stay as they are
-    plausible: bool  # whether numbers stay within the range of the training rows
 
-    @classmethod
-    def of(
-        cls,
-        schema: Schema,
-        *,
-        costs: Any,
-        bounds: Any,
-        integers: Any,
-        fixed: Any,
-        plausible: bool,
-    ) -> Self:
-        """Return the limits that users give; whole numbers and truth values stay so."""
-        n = len(schema)
-        limits = cls(
-            costs=np.ones(n),
-            lower=np.full(n, -np.inf),
-            upper=np.full(n, np.inf),
-            whole=np.array([one.holds in (WHOLE, TRUTH) for one in schema]),
-            fixed=np.zeros(n, dtype=bool),
-            plausible=bool(plausible),
+def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
+    """Return the leaves that can predict a number of an interval."""
+    try:
+        low, high = (float(end) for end in target)
+    except (TypeError, ValueError):
+        low, high = np.inf, -np.inf
+    if not low <= high:
+        raise ValueError(
+            f"target={target!r}: allowed is an interval (low, high), low <= high."
         )
-        for name, given in (("costs", costs), ("bounds", bounds)):
-            if not isinstance(given, Mapping | None):
-                raise ValueError(
-                    f"{name}={given!r}: allowed are mappings, by names or positions of columns."
-                )
-        for key, cost in (costs or {}).items():
-            if not isinstance(cost, Real) or not 0.0 < float(cost) < math.inf:
-                raise ValueError(
-                    f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
-                )
-            limits.costs[_positions("costs", key, schema)] = cost
-        for key, pair in (bounds or {}).items():
-            (c,) = _positions("bounds", key, schema, of_numbers=True)
-            try:
-                low, high = pair
-                limits.lower[c] = -math.inf if low is None else low
-                limits.upper[c] = math.inf if high is None else high
-                is_pair = limits.lower[c] <= limits.upper[c]
-            except (TypeError, ValueError):
-                is_pair = False
-            if not is_pair:
-                raise ValueError(
-                    f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
-                )
-        limits.whole[_positions("integers", integers, schema, of_numbers=True)] = True
-        limits.fixed[_positions("fixed", fixed, schema)] = True
-        return limits
+    least = most = tree.values[:, 0]
+    if tree.models is not None:
+        least, most = tree.models.lowest, tree.models.highest
+        low, high = tree.models.as_scores(np.array([low, high])).tolist()
+    leaves = np.flatnonzero(tree.is_leaf & (least <= high) & (most >= low))
+    if not leaves.size:
+        raise ValueError(
+            f"target={target!r}: no leaf of the tree predicts it; they predict from "
+            f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
+        )
+    return [Goal(leaf, low, high) for leaf in leaves.tolist()]
 
-    def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Self]]:
-        """Yield the limits without one of them each, and how that one is called."""
-        if self.plausible:
-            yield "plausible=True", replace(self, plausible=False)
-        for parameter, free in (
-            ("bounds of", {"lower": -np.inf, "upper": np.inf}),
-            ("integers", {"whole": False}),
-            ("fixed", {"fixed": False}),
-        ):
-            for c, name in enumerate(names):
-                fields: dict[str, Any] = {
-                    field: np.where(
-                        np.arange(len(names)) == c, value, getattr(self, field)
-                    )
-                    for field, value in free.items()
-                }
-                if any(fields[field][c] != getattr(self, field)[c] for field in free):
-                    yield f"{parameter} {name!r}", replace(self, **fields)
+
+def limits_of(
+    schema: Schema, costs: Any, bounds: Any, integers: Any, fixed: Any
+) -> pd.DataFrame:
+    """Return what users say of each column: a row with its cost, bounds, and what it keeps."""
+    limits = pd.DataFrame(
+        {
+            "cost": 1.0,
+            "lower": -np.inf,
+            "upper": np.inf,
+            "whole": [one.holds in (WHOLE, TRUTH) for one in schema],
+            "fixed": False,
+        }
+    )
+    for name, given in (("costs", costs), ("bounds", bounds)):
+        if not isinstance(given, Mapping | None):
+            raise ValueError(
+                f"{name}={given!r}: allowed are mappings, by names or positions of columns."
+            )
+    for key, cost in (costs or {}).items():
+        if not isinstance(cost, Real) or not 0.0 < float(cost) < math.inf:
+            raise ValueError(
+                f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
+            )
+        limits.loc[_positions("costs", key, schema), "cost"] = float(cost)
+    for key, pair in (bounds or {}).items():
+        at = _positions("bounds", key, schema, of_numbers=True)
+        try:
+            low, high = pair
+            low = -math.inf if low is None else float(low)
+            high = math.inf if high is None else float(high)
+        except (TypeError, ValueError):
+            low, high = math.inf, -math.inf
+        if not low <= high:
+            raise ValueError(
+                f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
+            )
+        limits.loc[at, ["lower", "upper"]] = low, high
+    limits.loc[_positions("integers", integers, schema, of_numbers=True), "whole"] = (
+        True
+    )
+    limits.loc[_positions("fixed", fixed, schema), "fixed"] = True
+    return limits
 
 
 def _positions(
     parameter: str, names: Any, schema: Schema, of_numbers: bool = False
 ) -> list[int]:
-    """Return the positions of columns that users give as one name or several."""
-    if names is None:
-        return []
-    listed = names if is_list_like(names) else [names]
+    """Return the positions of columns that users give as one name or several, or None."""
+    listed = names if is_list_like(names) else [] if names is None else [names]
     found = sorted(columns_asked(listed, schema.names, parameter))
     for c in found:
         if of_numbers and isinstance(schema[c], CategoricalColumn):
@@ -256,77 +214,126 @@ def _positions(
     return found
 
 
-class Program(NamedTuple):
-    """The steps that lead to a leaf."""
+# ---- the nearest point of a leaf -----------------------------------------------------------------
 
-    steps: Steps
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Parts y of a step with ``A @ y <= b`` and ``low <= y <= high``, some of which are whole."""
+
+    A: np.ndarray  # of shape (n_constraints, n_parts), rows of a length near 1
+    b: np.ndarray
+    low: np.ndarray  # of shape (n_parts,), 0 or above
+    high: np.ndarray  # perhaps infinite
+    prices: np.ndarray  # what a part of length 1 costs, above 0
+    is_whole: np.ndarray
     of: list[int]  # the features that the first parts are of
     moves: np.ndarray  # how far these move by a length of 1
+
+
+def shortest_step(program: Program, farthest: float) -> np.ndarray | None:
+    """Return the parts with the smallest sum of prices times lengths, or None if there are none.
+
+    A sum above `farthest` is none.
+    """
+    # Programs whose parts are all pinned make HiGHS fail: the last part is free.
+    A = np.pad(np.vstack([program.A, program.prices]), ((0, 0), (0, 1)))
+    limits = np.append(program.b, farthest)
+    # Presolving fails on some programs with narrow margins.
+    for presolve in (True, False):
+        result = milp(
+            np.append(program.prices, 1.0),
+            integrality=np.append(program.is_whole, False),
+            bounds=Bounds(np.append(program.low, 0.0), np.append(program.high, 1.0)),
+            constraints=LinearConstraint(A, -np.inf, limits),
+            options=_PROGRAM_LIMITS | {"presolve": presolve},
+        )
+        if result.status == _SOLVED:
+            parts = result.x[:-1]
+            return np.where(program.is_whole, np.round(parts), parts)
+        if result.status == _INFEASIBLE:
+            return None
+        if result.status == _LIMITED:
+            break
+    raise ValueError(
+        "the nearest point takes too long to be found: fix columns (fixed), narrow bounds, or "
+        "leave out integers."
+    )
 
 
 class Space:
     """The points that a row may become within the limits; an entry for each feature."""
 
     def __init__(
-        self, fitted: Fitted, tree: ObliqueTree, x: np.ndarray, limits: PointLimits
+        self,
+        fitted: Fitted,
+        tree: ObliqueTree,
+        x: np.ndarray,
+        limits: pd.DataFrame,
+        plausible: bool,
     ) -> None:
         schema, of = fitted.schema, fitted.schema.column_of
         training: Any = fitted.training
         self.tree, self.schema, self.x = tree, schema, x
         self.spread = np.where(tree.known_spread > 0.0, tree.known_spread, 1.0)
+        cost, lower, upper, is_whole, is_fixed = (
+            limits[name].to_numpy()[of] for name in limits
+        )
         is_level = np.array([isinstance(schema[c], CategoricalColumn) for c in of])
         is_missing = np.array([level == MISSING for level in schema.levels])
-        stays, self.is_whole = limits.fixed[of], limits.whole[of] | is_level
-        self.is_whole[list(schema.bends)] = False
-        for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
+        bends = list(schema.bends)
+        self.is_whole = is_whole | is_level
+        self.is_whole[bends] = False
+        is_cut = self.is_whole & ~is_fixed & (x != np.round(x))
+        for j in np.flatnonzero(is_cut).tolist():
             raise ValueError(
                 f"{schema.names[of[j]]!r} holds whole numbers, by its type or by integers: the row "
                 f"has {x[j]:g} there."
             )
-        lower, upper = limits.lower[of], limits.upper[of]
-        if limits.plausible:
-            lower = np.maximum(lower, np.minimum(training.lowest, x))
-            upper = np.minimum(upper, np.maximum(training.highest, x))
         # No bound that is given, or left out, makes more of a level or a truth value.
         is_binary = is_level | [schema[c].holds == TRUTH for c in of]
-        lower = np.where(is_binary, np.maximum(lower, 0.0), lower)
-        upper = np.where(is_binary, np.minimum(upper, 1.0), upper)
-        stays |= is_missing  # no cell becomes so
-        lower = np.where(stays, np.maximum(lower, x), lower)
-        upper = np.where(stays, np.minimum(upper, x), upper)
-        reach = np.full(len(x), np.inf)
+        stays = is_fixed | is_missing  # no cell becomes so
+        lowest = [lower, np.where(is_binary, 0.0, -np.inf), np.where(stays, x, -np.inf)]
+        highest = [upper, np.where(is_binary, 1.0, np.inf), np.where(stays, x, np.inf)]
+        if plausible:
+            lowest.append(np.minimum(training.lowest, x))
+            highest.append(np.maximum(training.highest, x))
+        lower, upper = np.max(lowest, axis=0), np.min(highest, axis=0)
+        reach = np.where(
+            self.is_whole, _FARTHEST_WHOLE * np.maximum(1.0, self.spread), np.inf
+        )
         self.bends: dict[int, dict[int, Bend]] = {j: {} for j in schema.read_by_code}
         for k, (j, bend) in schema.bends.items():
             self.bends[j][k] = bend
-            lower[k], upper[k] = -np.inf, np.inf  # the bounds are those of the number
-            reach[j] = _FARTHEST_SPREADS * self.spread[j]
+        bent = [j for j, of_number in self.bends.items() if of_number]
+        reach[bent] = _FARTHEST_SPREADS * self.spread[bent]
         lower = np.where(np.isinf(lower), x - reach, lower)
         upper = np.where(np.isinf(upper), x + reach, upper)
+        # The bounds of a bend are those of its number.
+        lower[bends], upper[bends] = -np.inf, np.inf
         # HiGHS misses optima where bounds of whole variables are not whole.
         self.lower = np.where(self.is_whole, x + np.ceil(lower - x - _WHOLE), lower)
         self.upper = np.where(self.is_whole, x + np.floor(upper - x + _WHOLE), upper)
-        self.prices = limits.costs[of] / self.spread
-        self.level_rows: list[np.ndarray] = []  # each has a limit of its own
-        self.level_limits: list[float] = []
-        for c in np.unique(of[is_level]):
-            known = ((of == c) & ~is_missing).astype(np.float64)
-            # Of three levels and more each makes a feature: a row has one of them at most, and
-            # keeps one if it has one.
-            self.level_rows.append(known)
-            self.level_limits.append(1.0 - known @ x)
-            if known.sum() > 1.0 and known @ x == 1.0:
-                self.level_rows.append(-known)
-                self.level_limits.append(0.0)
+        self.prices = cost / self.spread
+        self.prices[bends] = 0.0
+        # A row has one level of a category at most. Of three levels and more each makes a feature:
+        # a row keeps one if it has one.
+        levels = [(of == c) & ~is_missing for c in np.unique(of[is_level])]
+        self.level_rows = np.array(levels, dtype=np.float64).reshape(-1, len(x))
+        held = self.level_rows @ x
+        is_kept = (self.level_rows.sum(axis=1) > 1.0) & (held == 1.0)
+        self.level_rows = np.vstack([self.level_rows, -self.level_rows[is_kept]])
+        self.level_limits = np.append(1.0 - held, np.zeros(is_kept.sum()))
 
     def program(
-        self, leaf: int, goal: Goal, margin: float, through: Sequence[np.ndarray] = ()
+        self, goal: Goal, margin: float, through: Sequence[np.ndarray]
     ) -> Program:
         """Return the steps that lead to a leaf, by a margin behind its hyperplanes.
 
         They have parts for each line by which a feature and its bends are drawn, and parts of 0
         and 1 that say which lines are full. Logarithms are exact at the numbers of some points.
         """
-        A, b = self._constraints(leaf, goal, margin)
+        A, b = self._constraints(goal, margin)
         cuts, slopes = [], []
         of: list[int] = []
         links: list[int] = []  # lines whose next one follows when they are full
@@ -355,22 +362,21 @@ class Space:
         chain[0, parts, before + 1], chain[0, parts, n + parts] = fills[before + 1], -1
         chain[1, parts, before], chain[1, parts, n + parts] = -fills[before], 1.0
         leads = np.vstack(slopes).T * sign * unit
-        steps = Steps(
+        return Program(
             A=np.vstack([np.pad(leads, ((0, 0), (0, m))), *chain]),
             b=np.concatenate([b, -is_full[before + 1], is_full[before]]),
             low=np.append(np.where(must, high, 0.0), np.zeros(m)),
             high=np.append(high, np.ones(m)),
             prices=np.append(self.prices[of] * unit, np.full(m, _FREE)),
             is_whole=np.append(is_whole, np.ones(m, dtype=bool)),
+            of=of,
+            moves=sign * unit,
         )
-        return Program(steps, of, sign * unit)
 
-    def _constraints(
-        self, leaf: int, goal: Goal, margin: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what steps keep, as normals and limits, in spreads of the projection."""
-        rows, limits = [*self.level_rows], [*self.level_limits]
-        for normal, limit, is_closed, width in self._half_spaces(leaf, goal):
+    def _constraints(self, goal: Goal, margin: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return what steps into a leaf keep, as normals and limits."""
+        normals, limits = [*self.level_rows], [*self.level_limits]
+        for normal, limit, is_closed, width in self._half_spaces(goal):
             norm = float(np.linalg.norm(normal * self.spread))
             if not 0.0 < norm < np.inf:
                 norm = 1.0
@@ -379,71 +385,18 @@ class Space:
             behind = 0.0 if is_exact else min(margin, 0.25 * width / norm)
             if margin == MARGINS[0] and slack >= 0.0:
                 behind = min(behind, slack)  # what holds now may hold as narrowly
-            rows.append(normal / norm)
+            normals.append(normal / norm)
             limits.append(slack - behind)
-        return np.array(rows).reshape(len(rows), len(self.x)), np.array(limits)
-
-    def _lines(
-        self, j: int, A: np.ndarray, through: Sequence[np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends of lines by which a feature and its bends are drawn, rising.
-
-        And their slopes in each constraint. Logarithms are drawn by chords where they are to be
-        small, and by tangents where they are to be large: no point that is allowed is left out.
-        """
-        x, low, high = self.x[j], self.lower[j], self.upper[j]
-        least, most = min(x, low), max(x, high)
-        bends = {k: bend for k, bend in self.bends[j].items() if A[:, k].any()}
-
-        def with_cuts(cuts: Iterable[float], more: Iterable[float]) -> np.ndarray:
-            added = np.array(list(more))
-            if self.is_whole[j]:
-                added = np.append(np.floor(added), np.ceil(added))
-            return np.unique([*cuts, *np.clip(added, least, most)])
-
-        cuts = with_cuts([x, low, high], [bend.knot for bend in bends.values()])
-        if bends:
-            cuts = with_cuts(cuts, [point[j] for point in through])
-        logs = {k: bend for k, bend in bends.items() if bend.kind == LOG}
-        for bend in logs.values():
-            first = max(least, bend.knot)
-            cuts = with_cuts(cuts, np.geomspace(first, max(most, first), _N_TOUCHED))
-        touched = {
-            k: np.append(bend.knot, cuts[cuts > bend.knot]) for k, bend in logs.items()
-        }
-        for at in touched.values():  # and tangents meet between
-            met = at[1:] * at[:-1] * np.diff(np.log(at)) / np.diff(at)
-            cuts = with_cuts(cuts, met)
-        lengths = np.diff(cuts)
-        slopes = np.tile(A[:, j], (len(lengths), 1))
-        for k, bend in bends.items():
-            below = above = bend.of(cuts)
-            if k in touched:
-                at = touched[k][:, np.newaxis]
-                beyond = np.maximum(cuts, bend.knot) - at
-                above = (np.log(at) + beyond / at).min(axis=0)
-            slopes += np.outer(np.diff(below) / lengths, np.maximum(A[:, k], 0.0))
-            slopes += np.outer(np.diff(above) / lengths, np.minimum(A[:, k], 0.0))
-        return cuts, slopes
-
-    def point(self, step: np.ndarray) -> np.ndarray:
-        """Return where a step leads, the bends as they are there."""
-        moved = np.clip(self.x + step, self.lower, self.upper)
-        point = np.where(np.abs(step) < _NOTHING * self.spread, self.x, moved)
-        return self.schema.with_bends(self.schema.without_bends(point[np.newaxis]))[0]
-
-    def distance(self, point: np.ndarray) -> float:
-        """Return how far a point is from the row."""
-        lengths = self.prices * np.abs(point - self.x)
-        return float(lengths[self.schema.read_by_code].sum())
+        return np.array(normals).reshape(-1, len(self.x)), np.array(limits)
 
     def _half_spaces(
-        self, leaf: int, goal: Goal
+        self, goal: Goal
     ) -> Iterator[tuple[np.ndarray, float, bool, float]]:
         """Yield what a point z of a leaf keeps, as normals and limits: ``normal @ z <= limit``."""
         # With each whether points on the hyperplane are meant whatever sums round to, and how far
         # the opposite half-space leaves room, if there is one.
-        tree, models, nodes = self.tree, self.tree.models, np.arange(leaf)
+        tree, models, leaf = self.tree, self.tree.models, goal.leaf
+        nodes = np.arange(leaf)
         for k in nodes[nodes + tree.subtree_size[:leaf] > leaf].tolist():
             is_left = leaf < tree.right(k)
             sign = 1.0 if is_left else -1.0
@@ -465,6 +418,84 @@ class Space:
         if models.highest[leaf] > goal.high:
             yield normal, goal.high - start, False, width
 
+    def _lines(
+        self, j: int, A: np.ndarray, through: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of lines by which a feature and its bends are drawn, rising.
+
+        And their slopes in each constraint. Logarithms are drawn by chords where they are to be
+        small, and by tangents where they are to be large: no point that is allowed is left out.
+        """
+        x, low, high = self.x[j], self.lower[j], self.upper[j]
+        least, most = min(x, low), max(x, high)
+        bends = {k: bend for k, bend in self.bends[j].items() if A[:, k].any()}
+
+        logs = {k: bend for k, bend in bends.items() if bend.kind == LOG}
+
+        def cut(numbers: Any) -> np.ndarray:
+            if self.is_whole[j]:
+                numbers = np.append(np.floor(numbers), np.ceil(numbers))
+            return np.unique(np.clip(numbers, least, most))
+
+        ends = [x, low, high, *(bend.knot for bend in bends.values())]
+        if bends:
+            ends += [point[j] for point in through]
+        for bend in logs.values():
+            first = max(least, bend.knot)
+            ends += np.geomspace(first, max(most, first), _N_TOUCHED).tolist()
+        cuts = cut(ends)
+        touched = {
+            k: np.append(bend.knot, cuts[cuts > bend.knot]) for k, bend in logs.items()
+        }
+        for at in touched.values():  # and tangents meet between
+            met = at[1:] * at[:-1] * np.diff(np.log(at)) / np.diff(at)
+            cuts = cut([*cuts, *met])
+        lengths = np.diff(cuts)
+        slopes = np.tile(A[:, j], (len(lengths), 1))
+        for k, bend in bends.items():
+            below = above = bend.of(cuts)
+            if k in touched:
+                at = touched[k][:, np.newaxis]
+                beyond = np.maximum(cuts, bend.knot) - at
+                above = (np.log(at) + beyond / at).min(axis=0)
+            slopes += np.outer(np.diff(below) / lengths, np.maximum(A[:, k], 0.0))
+            slopes += np.outer(np.diff(above) / lengths, np.minimum(A[:, k], 0.0))
+        return cuts, slopes
+
+    def nearest(
+        self,
+        goal: Goal,
+        margin: float,
+        through: Sequence[np.ndarray],
+        farthest: float,
+    ) -> np.ndarray | None:
+        """Return the nearest point of a leaf, by a margin behind its hyperplanes, if any."""
+        program = self.program(goal, margin, through)
+        parts = shortest_step(program, farthest)
+        if parts is None:
+            return None
+        lengths = parts[: len(program.of)] * program.moves
+        step = np.bincount(program.of, lengths, minlength=len(self.x))
+        moved = np.clip(self.x + step, self.lower, self.upper)
+        point = np.where(np.abs(step) < _NOTHING * self.spread, self.x, moved)
+        return self.schema.with_bends(self.schema.without_bends(point[np.newaxis]))[0]
+
+    def keeps(self, point: np.ndarray, goal: Goal) -> bool:
+        """Return whether a point reaches its leaf and is predicted as asked for."""
+        row, models = point[np.newaxis], self.tree.models
+        if self.tree.apply(row)[0] != goal.leaf:
+            return False
+        if goal.label is not None:
+            return int(self.tree.predict_label(row)[0]) == goal.label
+        if models is None:
+            return True
+        score = float(models.scores(row, np.array([goal.leaf]))[0])
+        return goal.low <= score <= goal.high
+
+    def distance(self, point: np.ndarray) -> float:
+        """Return how far a point is from the row."""
+        return float(self.prices @ np.abs(point - self.x))
+
 
 def nearest_points(
     space: Space, goals: Sequence[Goal], n_points: int = 1
@@ -472,82 +503,51 @@ def nearest_points(
     """Return the nearest points of the leaves that predict what is asked for, the nearest first."""
     if (space.lower > space.upper).any():
         return []
-    candidates = []
-    for goal in goals:
-        for leaf in goal.leaves.tolist():
-            least = least_length(space.program(leaf, goal, MARGINS[0]).steps)
-            candidates.append((least, leaf, goal))
     points: list[LeafPoint] = []
-    for least, leaf, goal in sorted(candidates, key=lambda one: one[:2]):
+    for goal in goals:
         farthest = points[-1].distance if len(points) == n_points else np.inf
-        if least >= farthest:
-            break
-        nearest = _nearest_of_leaf(space, leaf, goal)
+        nearest = nearest_of_leaf(space, goal, farthest)
         if nearest is not None:
             points = sorted([*points, nearest], key=lambda one: one.distance)[:n_points]
     return points
 
 
-def _nearest_of_leaf(space: Space, leaf: int, goal: Goal) -> LeafPoint | None:
-    """Return the nearest point of a leaf that the tree itself takes there."""
-    distance = None
+def nearest_of_leaf(space: Space, goal: Goal, farthest: float) -> LeafPoint | None:
+    """Return the nearest point of a leaf that the tree itself takes there, if it is near enough."""
+    tried: list[np.ndarray] = []
     for margin in MARGINS:
-        point = _solved(space, leaf, goal, margin)
-        if point is None:
-            break
-        distance = space.distance(point)
-        if _keeps(space.tree, point, leaf, goal):
-            return LeafPoint(distance, leaf, point)
-    if distance is not None:
+        for _ in range(_MAX_DRAWINGS):
+            point = space.nearest(goal, margin, tried, farthest)
+            if point is None:
+                break
+            if space.keeps(point, goal):
+                return LeafPoint(space.distance(point), goal.leaf, point)
+            is_again = bool(tried) and np.array_equal(point, tried[-1])
+            tried.append(point)
+            if is_again:
+                break
+    if tried and space.distance(tried[-1]) < farthest:
         warnings.warn(
-            f"leaf {leaf} is left out, since rounding takes its nearest point to another leaf: "
-            f"other points may be farther than it is, {distance:.4g}.",
+            f"leaf {goal.leaf} is left out, since rounding takes its nearest point to another "
+            f"leaf: other points may be farther than it is, {space.distance(tried[-1]):.4g}.",
             RuntimeWarning,
             stacklevel=2,
         )
     return None
 
 
-def _solved(space: Space, leaf: int, goal: Goal, margin: float) -> np.ndarray | None:
-    """Return the nearest point of a leaf, drawing logarithms anew until they are right there."""
-    through: list[np.ndarray] = []
-    for _ in range(_MAX_DRAWINGS):
-        steps, of, moves = space.program(leaf, goal, margin, through)
-        found = shortest(steps)
-        if found is None:
-            return None
-        moved = np.bincount(of, found[: len(of)] * moves, minlength=len(space.x))
-        point = space.point(moved)
-        is_again = through and np.array_equal(point, through[-1])
-        if is_again or _keeps(space.tree, point, leaf, goal):
-            break
-        through.append(point)
-    return point
-
-
-def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
-    """Return whether a point reaches its leaf and is predicted as asked for."""
-    row = point[np.newaxis]
-    if tree.apply(row)[0] != leaf:
-        return False
-    if goal.label is not None:
-        return int(tree.predict_label(row)[0]) == goal.label
-    if tree.models is None:
-        return True
-    return goal.low <= float(tree.models.scores(row, np.array([leaf]))[0]) <= goal.high
-
-
 def explain_failure(
-    space_of: Callable[[PointLimits], Space],
-    limits: PointLimits,
+    space_of: Callable[..., Space],
+    limits: pd.DataFrame,
+    plausible: bool,
     goals: Sequence[Goal],
     schema: Schema,
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
     enough = []
-    for name, other in limits.relaxed(schema.names):
+    for name, *relaxed in _relaxed(limits, plausible, schema.names):
         try:
-            found = nearest_points(space_of(other), goals)
+            found = nearest_points(space_of(*relaxed), goals)
         except ValueError:  # takes too long
             continue
         if found:
@@ -555,6 +555,24 @@ def explain_failure(
     if enough:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
+
+
+def _relaxed(
+    limits: pd.DataFrame, plausible: bool, names: Sequence[str]
+) -> Iterator[tuple[str, pd.DataFrame, bool]]:
+    """Yield how each constraint is called, and the limits without it."""
+    if plausible:
+        yield "plausible=True", limits, False
+    for parameter, free in (
+        ("bounds of", {"lower": -np.inf, "upper": np.inf}),
+        ("integers", {"whole": False}),
+        ("fixed", {"fixed": False}),
+    ):
+        is_given = (limits[list(free)] != pd.Series(free)).any(axis=1)
+        for c in np.flatnonzero(is_given).tolist():
+            rest = limits.copy()
+            rest.loc[c, list(free)] = list(free.values())
+            yield f"{parameter} {names[c]!r}", rest, plausible
 
 
 def cell(column: Column, features: np.ndarray) -> Any:
@@ -565,51 +583,6 @@ def cell(column: Column, features: np.ndarray) -> Any:
         kind = kind if float(features[0]).is_integer() else float
         return None if column.indicator and features[-1] else kind(features[0])
     return next(compress(column.levels, features), column.other)
-
-
-def goals_of_class(
-    tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any
-) -> list[Goal]:
-    """Return the leaves that predict a class, None for any but that of a row."""
-    if target is not None and target not in classes.tolist():
-        raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
-    is_wanted = (
-        np.arange(len(classes)) != tree.predict_label(x[np.newaxis])[0]
-        if target is None
-        else classes == target
-    )
-    if tree.models is not None:
-        leaves = np.flatnonzero(tree.is_leaf)
-        return [
-            Goal(leaves, label=label) for label in np.flatnonzero(is_wanted).tolist()
-        ]
-    leaves = np.flatnonzero(tree.is_leaf & is_wanted[tree.labels])
-    if not leaves.size:
-        raise ValueError(f"target={target!r}: no leaf of the tree predicts it.")
-    return [Goal(leaves)]
-
-
-def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
-    """Return the leaves that can predict a number of an interval."""
-    try:
-        low, high = (float(end) for end in target)
-    except (TypeError, ValueError):
-        low, high = np.inf, -np.inf
-    if not low <= high:
-        raise ValueError(
-            f"target={target!r}: allowed is an interval (low, high), low <= high."
-        )
-    least = most = tree.values[:, 0]
-    if tree.models is not None:
-        least, most = tree.models.lowest, tree.models.highest
-        low, high = tree.models.as_scores(np.array([low, high])).tolist()
-    leaves = np.flatnonzero(tree.is_leaf & (least <= high) & (most >= low))
-    if not leaves.size:
-        raise ValueError(
-            f"target={target!r}: no leaf of the tree predicts it; they predict from "
-            f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
-        )
-    return [Goal(leaves, low, high)]
 
 
 # ---- the question -------------------------------------------------------------------------------
@@ -638,7 +611,8 @@ def counterfactuals(
     that reach a leaf form a polytope; its nearest point is found exactly, and placed
     behind the hyperplanes on its way by 1e-5 of the spread of the projection. What is missing
     in `x` stays missing, and no other cell becomes so; a row has one level of a category. Columns
-    that bend, such as by ``age above 52``, move by 100 spreads at most where they have no bounds.
+    that bend, such as by ``age above 52``, move by 100 spreads at most where they have no bounds,
+    and whole numbers by a million of these, or of units where a spread is less than one.
 
     Parameters
     ----------
@@ -674,14 +648,7 @@ def counterfactuals(
     row = one_row("x", x)
     point = model.encode(row, bends=True)[0].astype(np.float64)
     fitted, schema = model.fitted_, model.fitted_.schema
-    limits = PointLimits.of(
-        schema,
-        costs=costs,
-        bounds=bounds,
-        integers=integers,
-        fixed=fixed,
-        plausible=plausible,
-    )
+    limits = limits_of(schema, costs, bounds, integers, fixed)
     is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
     tree = fitted.of_output(output).tree
     goals = (
@@ -690,15 +657,15 @@ def counterfactuals(
         else goals_of_interval(tree, target)
     )
 
-    def space_of(limits: PointLimits) -> Space:
-        limits = replace(limits, fixed=limits.fixed | is_missing)
-        return Space(fitted, tree, point, limits)
+    def space_of(limits: pd.DataFrame, plausible: bool) -> Space:
+        limits = limits.assign(fixed=limits.fixed | is_missing)
+        return Space(fitted, tree, point, limits, plausible)
 
-    found = nearest_points(space_of(limits), goals, n_points)
+    found = nearest_points(space_of(limits, plausible), goals, n_points)
     if not found:
         raise ValueError(
             f"target={target!r}: no point within the constraints; "
-            f"{explain_failure(space_of, limits, goals, schema)}"
+            f"{explain_failure(space_of, limits, plausible, goals, schema)}"
         )
     return [_decoded(schema, row, point, one) for one in found]
 

@@ -142,7 +142,7 @@ def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
         individual,
         dataset,
         np.flatnonzero(is_lost.any(axis=1) & weights.any(axis=1))[::-1].tolist(),
-        fit=partial(solve, splitter=Sparse(widths="same"), stream=stream),
+        fit=partial(solve, splitter=Sparse(widths="same")),
         stream=stream,
         max_rows=SPARSE_ROWS,
         splits=(weights, individual.thresholds),
@@ -265,7 +265,7 @@ class ShapeLimits:
         alphas = critical_alphas(collapse_at, size)
         before = np.append(0.0, np.cumsum(split_cost))
         below = before[np.arange(len(size)) + size] - before[:-1]  # costs of subtrees
-        saved = sequence_sums(below[:, np.newaxis], collapse_at, size, alphas)[:, 0]
+        saved = sequence_sums(below, collapse_at, size, alphas)
         first = int(np.argmax(below[0] - saved <= budget))
         prune_marked(individual, dataset, collapse_at <= alphas[first])
 
@@ -632,7 +632,9 @@ class MonotonicConstraint:
             splits=(weights, thresholds),
         )
 
-    def _refit(self, node: Node, present: Hyperplane) -> Hyperplane | None:
+    def _refit(
+        self, node: Node, present: Hyperplane, stream: np.ndarray
+    ) -> Hyperplane | None:
         """Return the cheapest split on the features of another whose terms keep their pulls."""
         # Features whose weights would change the direction of their pull leave one fit after the
         # other. None where none is left, or all rows belong to one side.

@@ -138,26 +138,20 @@ def units_of(rows: Dataset) -> np.ndarray | None:
 def loss_moments(
     losses: np.ndarray, weight: np.ndarray, units: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return what `mean_and_error` takes of losses of shape (..., n_rows); moments may be added."""
+    """Return what `mean_and_error` takes of losses of shape (..., n_rows): sums, that may be added.
+
+    They are of shape (..., 3); by `units`, the number of the unit of each row, of shape (..., 6).
+    """
     total = losses @ weight
     if units is None:
         whole = np.full(total.shape, weight.sum())
         return np.stack([total, losses**2 @ weight, whole], axis=-1)
     order = np.argsort(units, kind="stable")
     first = np.flatnonzero(np.diff(units[order], prepend=-1))
-    sums, of_units = (
+    sums, weights = (
         np.add.reduceat(each[..., order], first, axis=-1)
         for each in (losses * weight, weight)
     )
-    return unit_moments(sums, of_units)
-
-
-def unit_moments(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return what `mean_and_error` takes of sums of units, of shape (..., 6).
-
-    ``sums (..., n_units)`` are of the losses of the rows of each, times their weights, and
-    ``weights (n_units,)`` of these.
-    """
     of_sums = sums.sum(axis=-1), np.square(sums).sum(axis=-1), sums @ weights
     of_weights = weights.sum(), weights @ weights, float(len(weights))
     return np.stack(np.broadcast_arrays(*of_sums, *of_weights), axis=-1)

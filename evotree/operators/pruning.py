@@ -30,8 +30,8 @@ from evotree.dataset import (
 from evotree.fitness.base import (
     PenalizedAccuracy,
     error_table,
-    loss_at,
     loss_of_targets,
+    losses_at,
 )
 from evotree.fitness.node import (
     Criterion,
@@ -40,7 +40,7 @@ from evotree.fitness.node import (
     weight_of,
     weighted_impurity,
 )
-from evotree.operators.losses import mean_and_error, unit_moments, units_of
+from evotree.operators.losses import loss_moments, mean_and_error, units_of
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
@@ -49,14 +49,12 @@ from evotree.operators.structure.splice import (
     finish_nodes,
     make_nodes,
 )
-from evotree.tree import Individual, ObliqueTree, project, sizes_of_kept
+from evotree.tree import Individual, ObliqueTree, sizes_of_kept
 
 _SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
 
 # A split whose gain is below this share of the root's risk changes nothing but for rounding.
 _ROUNDING = 1e-13
-
-_MAX_NUMBERS = 1_000_000
 
 
 def split_prices(tree: ObliqueTree, first: float, further: float) -> np.ndarray:
@@ -272,17 +270,12 @@ def sequence_sums(
     subtree_size: np.ndarray,
     alphas: np.ndarray,
 ) -> np.ndarray:
-    """Add up values over the leaves of each tree of a nested sequence, in one pass."""
-    first = np.searchsorted(alphas, collapse_at).astype(np.float64)
-    first[subtree_size == 1] = 0.0
-    after = first_above(first, subtree_size, float(len(alphas)))
-    # A node is a leaf of the trees from its own collapse to that of a node above it: what it adds
-    # to the first of them it takes away after the last.
-    is_leaf = first < after
-    places = np.column_stack([first, after])[is_leaf].astype(np.int64)
-    sums = np.zeros((len(alphas) + 1, values.shape[1]))
-    np.add.at(sums, places, np.stack([values, -values], axis=1)[is_leaf])
-    return sums.cumsum(axis=0)[:-1]
+    """Add up values of nodes over the leaves of each tree of a nested sequence."""
+    # A node is a leaf from its own collapse to that of a node above it.
+    first = np.where(subtree_size == 1, 0.0, collapse_at)
+    end = first_above(collapse_at, subtree_size, np.inf)
+    sums = [values[(first <= alpha) & (alpha < end)].sum() for alpha in alphas]
+    return np.array(sums)
 
 
 def critical_alphas(collapse_at: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
@@ -300,40 +293,7 @@ def cost_complexity_path(
     # al. have it, and there one after the other.
     collapse_at = weakest_links(risk, subtree_size)
     alphas = critical_alphas(collapse_at, subtree_size)
-    return alphas, sequence_sums(risk[:, None], collapse_at, subtree_size, alphas)[:, 0]
-
-
-@kernel
-def add_losses(
-    X,
-    y,
-    sample_weight,
-    weights,
-    thresholds,
-    subtree_size,
-    table,
-    loss,
-    level,
-    origin,
-    groups,
-    losses,
-):
-    """Add the loss of each row, and its square, at every node on its way; see `losses_by_group`."""
-    for i in range(X.shape[0]):
-        group = groups[i]
-        if group < 0 or group >= losses.shape[0]:
-            continue
-        k = 0
-        while True:
-            row_loss = loss_at(table, k, X, y, i, loss, level, origin)
-            losses[group, 0, k] += sample_weight[i] * row_loss
-            losses[group, 1, k] += sample_weight[i] * row_loss * row_loss
-            if subtree_size[k] == 1:
-                break
-            if project(weights[k], X, i) <= thresholds[k]:
-                k += 1
-            else:
-                k += 1 + subtree_size[k + 1]
+    return alphas, sequence_sums(risk, collapse_at, subtree_size, alphas)
 
 
 def loss_table(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
@@ -357,62 +317,49 @@ def loss_table(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     return np.ascontiguousarray(table)
 
 
-def losses_by_group(
-    tree: ObliqueTree,
-    held_out: Dataset,
-    table: np.ndarray,
-    groups: np.ndarray,
-    n_groups: int = 1,
-) -> np.ndarray:
-    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares.
-
-    They are of shape (n_groups, 2, n_nodes); rows of other groups than these are left out.
-    """
-    losses = np.zeros((n_groups, 2, len(tree)))
-    rows = held_out.X, held_out.targets, held_out.sample_weight
-    splits = tree.weights, tree.thresholds, tree.subtree_size
-    add_losses(*rows, *splits, table, *loss_of_targets(held_out), groups, losses)
-    return losses
+def parents_of(subtree_size: np.ndarray) -> np.ndarray:
+    """Return the node above each node, and the root for itself."""
+    parents = np.zeros(len(subtree_size), dtype=np.int32)
+    for k in np.flatnonzero(subtree_size > 1).tolist():
+        parents[[k + 1, k + 1 + subtree_size[k + 1]]] = k
+    return parents
 
 
 def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return the losses of nodes on all rows, and sums of squares, of shape (2, n_nodes)."""
-    of_one = np.zeros(held_out.n_distinct, dtype=np.int64)
-    return losses_by_group(tree, held_out, loss_table(tree, held_out), of_one)[0]
+    """Return what each node would lose as a leaf on the rows that reach it."""
+    table, parents = loss_table(tree, held_out), parents_of(tree.subtree_size)
+    nodes, losses = tree.apply(held_out.X), np.zeros(len(tree))
+    weight = held_out.sample_weight
+    while weight.any():
+        lost = weight * losses_of_rows(table, nodes, held_out)
+        losses += np.bincount(nodes, lost, len(tree))
+        weight = np.where(nodes == 0, 0.0, weight)
+        nodes = parents[nodes]
+    return losses
 
 
-def sum_losses(
-    tree: ObliqueTree, held_out: Dataset, sum_up: Callable[[np.ndarray], np.ndarray]
+def losses_of_rows(
+    table: np.ndarray, nodes: np.ndarray, held_out: Dataset
 ) -> np.ndarray:
-    """Return what trees lose on rows held out, a row for each tree, as `mean_and_error` takes it.
-
-    `sum_up` makes sums of trees, (n_trees, n), of those of the nodes of one, (n_nodes, n).
-    """
-    units = units_of(held_out)
-    if units is None:
-        sums = sum_up(node_losses(tree, held_out).T)
-        return np.column_stack([sums, np.full(len(sums), held_out.total_weight)])
-    table = loss_table(tree, held_out)
-    weights = np.bincount(units, held_out.sample_weight)
-    moments = np.zeros(1)
-    # Some at a time: all groups of large data, times nodes, would fill the memory.
-    n_at_once = 1 + _MAX_NUMBERS // len(tree)
-    for first in range(0, len(weights), n_at_once):
-        of_units = weights[first : first + n_at_once]
-        losses = losses_by_group(tree, held_out, table, units - first, len(of_units))
-        moments = moments + unit_moments(sum_up(losses[:, 0].T), of_units)
-    return moments
+    """Return what a unit of weight of each row loses at a node, by `loss_table`."""
+    rule = loss_of_targets(held_out)
+    return losses_at(table, nodes, held_out.X, held_out.targets, *rule)
 
 
 def sequence_losses(
     tree: ObliqueTree, held_out: Dataset, collapse_at: np.ndarray, alphas: np.ndarray
 ) -> np.ndarray:
-    """Return what the prunings of a tree lose on rows held out, as `sum_losses` does."""
-    return sum_losses(
-        tree,
-        held_out,
-        lambda values: sequence_sums(values, collapse_at, tree.subtree_size, alphas),
-    )
+    """Return what the prunings of a tree lose on rows held out, as `mean_and_error` takes it."""
+    table, parents = loss_table(tree, held_out), parents_of(tree.subtree_size)
+    end = first_above(collapse_at, tree.subtree_size, np.inf)
+    nodes, units = tree.apply(held_out.X), units_of(held_out)
+    moments = []
+    for alpha in alphas:
+        while (is_cut := (nodes > 0) & (end[nodes] <= alpha)).any():
+            nodes = np.where(is_cut, parents[nodes], nodes)
+        losses = losses_of_rows(table, nodes, held_out)
+        moments.append(loss_moments(losses, held_out.sample_weight, units))
+    return np.array(moments)
 
 
 def choose_tree(moments: np.ndarray, standard_errors: float) -> int:
@@ -444,15 +391,13 @@ def prune_cross_validated(
     *,
     n_folds: int = 10,
     standard_errors: float = 0.0,
-    criterion: str | None = None,
     stream: np.ndarray,
 ) -> np.ndarray:
     """Choose a tree of the cost-complexity sequence by cross-validation."""
     # Breiman et al. (1984, section 3.4.2): a tree is grown on the rows outside each fold, and
     # pruned for the geometric means of the main tree's successive alphas; the losses of all folds
     # together choose the alpha.
-    n_classes = dataset.n_classes
-    risk, _ = risk_of_leaves(individual, n_classes, criterion)
+    risk, _ = risk_of_leaves(individual, dataset.n_classes)
     collapse_at = weakest_links(risk, individual.subtree_size)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
     n_folds = fold_count(dataset, n_folds)
@@ -464,7 +409,7 @@ def prune_cross_validated(
     for fold in range(n_folds):
         others, held_out = split_folds(dataset, folds, fold)
         tree = grow_on(others)
-        risk, _ = risk_of_leaves(tree, n_classes, criterion)
+        risk, _ = risk_of_leaves(tree, dataset.n_classes)
         links = weakest_links(risk, tree.subtree_size)
         moments = moments + sequence_losses(tree, held_out, links, typical)
     return collapse_at <= alphas[choose_tree(moments, standard_errors)]
@@ -473,5 +418,5 @@ def prune_cross_validated(
 def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     """Mark the subtrees whose loss on rows held out is not below that of a leaf in their place."""
     # Bottom-up (Quinlan 1987): what is left is the smallest of the prunings with the lowest loss.
-    losses = node_losses(tree, held_out)[0]
+    losses = node_losses(tree, held_out)
     return cheapest(losses, tree.subtree_size, 0.0, np.zeros(len(losses)))

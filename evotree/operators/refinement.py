@@ -180,35 +180,75 @@ def reduced_problem(
     )
 
 
+def fitted_splits(
+    individual: Individual,
+    dataset: Dataset,
+    levels: Iterable[Iterable[int]],
+    fit: Callable[[Node, Hyperplane, np.ndarray], Hyperplane | None],
+    table: np.ndarray,
+    streams: Sequence[np.ndarray],
+    *,
+    max_rows: int | None = None,
+    splits: tuple[np.ndarray, np.ndarray] | None = None,
+    end: float = math.inf,
+    map: Callable[..., Iterable[Any]] = map,
+) -> Splits | None:
+    """Return a tree whose splits are fitted again, level by level; None where none changes.
+
+    `fit` takes the reduced problem of a node, its present split and the node's stream. With
+    `splits`, weights and thresholds of all nodes, the tree has these before; leaves lose `table`.
+    """
+    weights, thresholds = (part.copy() for part in splits or individual.splits[:2])
+
+    def fit_node(k: int) -> Hyperplane | None:
+        if time.perf_counter() >= end:
+            return None
+        stream = streams[k]
+        node = reduced_problem(
+            individual, dataset, k, weights, thresholds, table, stream, max_rows
+        )
+        present = weights[k].copy(), float(thresholds[k])
+        return None if node is None else fit(node, present, stream)
+
+    is_changed = False
+    for nodes in levels:
+        for k, split in zip(nodes, map(fit_node, nodes), strict=True):
+            if split is not None:
+                weights[k], thresholds[k] = split
+                is_changed = True
+    if not is_changed:
+        return None
+    return Splits(dataset.allowed(weights), thresholds, individual.subtree_size)
+
+
 def refit_nodes(
     individual: Individual,
     dataset: Dataset,
     nodes: Iterable[int],
-    fit: Callable[[Node, Hyperplane], Hyperplane | None],
+    fit: Callable[[Node, Hyperplane, np.ndarray], Hyperplane | None],
     stream: np.ndarray,
     max_rows: int,
     splits: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> bool:
     """Fit the splits of nodes again in place, one after the other; return whether any has changed.
 
-    `fit` takes the reduced problem of a node and its present split. With `splits`, weights and
-    thresholds of all nodes, the individual has these before.
+    With `splits`, weights and thresholds of all nodes, the individual has these before.
     """
-    table = leaf_table(individual, dataset.n_classes)
-    weights, thresholds = (part.copy() for part in splits or individual.splits[:2])
-    is_changed = False
-    for k in nodes:
-        node = reduced_problem(
-            individual, dataset, k, weights, thresholds, table, stream, max_rows
-        )
-        present = weights[k].copy(), float(thresholds[k])
-        split = None if node is None else fit(node, present)
-        if split is not None:
-            weights[k], thresholds[k] = split
-            is_changed = True
-    if is_changed or splits is not None:
-        replace_splits(individual, dataset, weights, thresholds)
-    return is_changed
+    fitted = fitted_splits(
+        individual,
+        dataset,
+        [[k] for k in nodes],
+        fit,
+        leaf_table(individual, dataset.n_classes),
+        [stream] * len(individual),
+        max_rows=max_rows,
+        splits=splits,
+    )
+    if fitted is not None:
+        splits = fitted[:2]
+    if splits is not None:
+        replace_splits(individual, dataset, *splits)
+    return fitted is not None
 
 
 def replace_splits(
@@ -243,8 +283,8 @@ def cost_of(node: Node, split: Hyperplane, term_cost: float) -> float:
 def solve(
     node: Node,
     present: Hyperplane,
-    splitter: Splitter,
     stream: np.ndarray,
+    splitter: Splitter,
     term_cost: float = 0.0,
 ) -> Hyperplane | None:
     """Return a split of a reduced problem: the splitter's, its inverse, or one that parts none."""
@@ -332,41 +372,31 @@ def swept_splits(
     map: Callable[..., Iterable[Any]] = map,
 ) -> Splits | None:
     """Return the splits of a sweep over a tree, whose leaves lose `table`; None for its own."""
-    weights = individual.weights.copy()
-    thresholds = individual.thresholds.copy()
     size = individual.subtree_size
     streams = make_streams(int(next_uint64(individual.stream)), 0, len(individual))
 
-    def fit(k: int) -> Hyperplane | None:
-        if time.perf_counter() >= end:
-            return None
-        node = reduced_problem(
-            individual, dataset, k, weights, thresholds, table, streams[k], max_rows
-        )
-        if node is None:
-            return None
-        present = weights[k].copy(), float(thresholds[k])
-        split = solve(node, present, splitter, streams[k], term_cost)
-        if (
-            monotone
-            and split is not None
-            and cost_of(node, split, term_cost) > cost_of(node, present, term_cost)
-        ):
-            return None
-        return split
+    def fit(node: Node, present: Hyperplane, stream: np.ndarray) -> Hyperplane | None:
+        split = solve(node, present, stream, splitter, term_cost)
+        if split is None or not monotone:
+            return split
+        is_worse = cost_of(node, split, term_cost) > cost_of(node, present, term_cost)
+        return None if is_worse else split
 
     depths = np.where(size == 1, -1, node_depths(size))
     if max_nodes is not None and len(size) // 2 > max_nodes:
         drawn = as_generator(individual.stream).permutation(np.flatnonzero(size > 1))
         depths[drawn[max_nodes:]] = -1
-    is_changed = False
-    for depth in range(depths.max(), -1, -1):
-        nodes = np.flatnonzero(depths == depth)
-        for k, split in zip(nodes, map(fit, nodes), strict=True):
-            if split is not None:
-                weights[k], thresholds[k] = split
-                is_changed = True
-    return Splits(dataset.allowed(weights), thresholds, size) if is_changed else None
+    return fitted_splits(
+        individual,
+        dataset,
+        [np.flatnonzero(depths == depth) for depth in range(depths.max(), -1, -1)],
+        fit,
+        table,
+        streams,
+        max_rows=max_rows,
+        end=end,
+        map=map,
+    )
 
 
 def take_splits(
@@ -529,7 +559,7 @@ class Resplit:
             individual,
             dataset,
             [int(internal[below(stream, internal.size)])],
-            fit=partial(solve, splitter=self.splitter, stream=stream),
+            fit=partial(solve, splitter=self.splitter),
             stream=stream,
             max_rows=NODE_ROWS,
         )

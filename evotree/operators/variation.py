@@ -37,7 +37,12 @@ from evotree.operators.splitters.dipole import (
     dipole_hyperplane,
     gaussian_change,
 )
-from evotree.operators.splitters.linear import fit_on, nonzero_features, start_at
+from evotree.operators.splitters.linear import (
+    fit_on,
+    nonzero_features,
+    start_at,
+    strengths,
+)
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
@@ -46,6 +51,7 @@ from evotree.operators.structure.splice import (
     emit,
     emit_below,
     emit_leaf,
+    emit_same_leaf,
     emit_split,
     finish_nodes,
     make_nodes,
@@ -100,7 +106,7 @@ def change_split(rows, spread, out, m, lo, hi, stream, dipolar_probability, is_s
 
 @part_kernel
 def emit_mutated(
-    rows, times, spread, source, k, next_change, out, m, lo, hi, scratch, stream, rules
+    rows, times, spread, source, k, marks, out, m, lo, hi, scratch, stream, rules
 ):
     """Route rows down the subtree of `source` at `k` as `emit` does, mutating the marked nodes."""
     dipolar_probability, min_rows, max_width, leaf_share = rules
@@ -110,9 +116,9 @@ def emit_mutated(
         n_pending -= 1
         k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
         while True:
-            after = k + source.subtree_size[k]
-            if next_change[k] >= after:
-                m = emit(rows, source, k, out, m, lo, hi, scratch)
+            changes = marks[k]
+            if source.subtree_size[k] == 1 and not changes:
+                m = emit_same_leaf(rows, source, k, out, m, lo, hi)
                 break
             if source.subtree_size[k] == 1:
                 m = emit_dipole_split(
@@ -120,7 +126,6 @@ def emit_mutated(
                 )
                 break
             right = k + 1 + source.subtree_size[k + 1]
-            changes = next_change[k] == k
             role = uniform(stream) if changes else 1.0
             if role < 0.5 * leaf_share:
                 m = emit_leaf(rows, out, m, lo, hi)
@@ -141,18 +146,13 @@ def emit_mutated(
                     dipolar_probability,
                     max_width > 0,
                 )
-            if next_change[k + 1] >= after:
-                m = emit_below(rows, source, k, out, m, lo, hi, scratch, changes)
-                break
             mid = emit_split(rows, out, m, lo, hi, scratch, changes)
+            k += 1
             if mid == lo:
                 k = right
-            elif mid == hi:
-                k += 1
-            else:
+            elif mid < hi:
                 n_pending = push(pending, n_pending, right, mid, hi)
                 m += 1
-                k += 1
                 hi = mid
     return m
 
@@ -195,21 +195,17 @@ def mutate_nodes(
     )
     rules = dipolar_probability, min_rows, max_width, leaf_share
     n_nodes = subtree_size.shape[0]
-    next_change = np.empty(n_nodes, dtype=np.int64)
-    capacity = n_nodes
-    k, following = first, 0
-    while following < n_nodes:
-        for j in range(following, min(k + 1, n_nodes)):
-            next_change[j] = k
-        following = k + 1
-        if k < n_nodes:
-            capacity += 2
-            k += 1 + failures(stream, probability)
+    marks = np.zeros(n_nodes, dtype=np.bool_)
+    capacity, k = n_nodes, first
+    while k < n_nodes:
+        marks[k] = True
+        capacity += 2
+        k += 1 + failures(stream, probability)
     out = make_nodes(capacity, source, source.order.copy())
     scratch = make_scratch(rows.X.shape[0])
     m = copied = 0
     for k in range(first, n_nodes):
-        if k < copied or next_change[k] != k:
+        if k < copied or not marks[k]:
             continue
         m = copy_nodes(source, copied, k, out, m)
         lo, hi = source.start[k], source.end[k]
@@ -221,7 +217,7 @@ def mutate_nodes(
             spread,
             source,
             k,
-            next_change,
+            marks,
             out,
             m,
             lo,
@@ -306,17 +302,6 @@ CHANGES = ("drop", "add", "swap", "halve")
 """What happens to the features of a split."""
 
 
-def strengths(node: Node) -> np.ndarray:
-    """Return how strongly each feature tells the two groups of a reduced problem apart."""
-    weight = node.sample_weight / node.sample_weight.sum()
-    side = node.y - weight @ node.y
-    mean = weight @ node.X
-    covariance = (weight * side) @ node.X
-    variance = weight @ (node.X * node.X) - mean * mean
-    least = 1e-12 * (1.0 + mean * mean)
-    return np.where(variance > least, covariance**2 / np.maximum(variance, least), 0.0)
-
-
 def changed_support(
     support: np.ndarray,
     node: Node,
@@ -365,7 +350,7 @@ def mut_terms(
     d = dataset.X.shape[1]
     max_width = d if max_features is None else min(max_features, d)
 
-    def fit(node: Node, present: Hyperplane) -> Hyperplane | None:
+    def fit(node: Node, present: Hyperplane, stream: np.ndarray) -> Hyperplane | None:
         if (node.y == node.y[0]).all():
             return None
         weights, threshold = present
@@ -676,13 +661,6 @@ def standing_of(
     return fronts, crowding
 
 
-def sel_nsga2(individuals: Sequence[Individual], k: int) -> list[Individual]:
-    """Select the best individuals: by fronts, in the last one by room."""
-    fronts, crowding = standing_of(individuals)
-    order = np.lexsort((-crowding, fronts))
-    return [individuals[i] for i in order[:k]]
-
-
 def sel_crowded(individuals: Sequence[Individual], k: int) -> list[Individual]:
     """Select parents by binary tournaments with the crowded comparison."""
     front, crowding = standing_of(individuals)
@@ -697,10 +675,12 @@ def sel_crowded(individuals: Sequence[Individual], k: int) -> list[Individual]:
 def replace_nsga2(
     parents: Sequence[Individual], offspring: Sequence[Individual]
 ) -> list[Individual]:
-    """Select the next generation from parents and offspring together."""
+    """Select the next generation from parents and offspring: by fronts, in the last one by room."""
     # Of equal trees one competes; others return only where there are too few different ones. An
     # offspring is preferred to a parent with the same objectives, so that a population drifts.
     candidates, copies = separate_duplicates([*offspring, *parents])
-    survivors = sel_nsga2(candidates, len(parents))
-    missing = len(parents) - len(survivors)
+    fronts, crowding = standing_of(candidates)
+    best = np.lexsort((-crowding, fronts))[: len(parents)]
+    missing = len(parents) - len(best)
+    survivors = [candidates[i] for i in best]
     return survivors + [copy.clone() for copy in copies[:missing]]

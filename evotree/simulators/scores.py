@@ -354,6 +354,7 @@ class Scorer:
 
     def _met(self, tasks: Sequence[_Task]) -> list[float]:
         """Return the scores of trees in episodes, or of the first that there is time for."""
+        score = partial(score_trees, self.problem.score, self.home)
         n_workers = 1
         if self.executor is not None:
             n_workers = n_at_once(self.executor, len(tasks))
@@ -363,22 +364,18 @@ class Scorer:
             begin = time.perf_counter()
             if begin >= self.end and self.n_scores:
                 break
-            scores += self._score(tasks[len(scores) : len(scores) + n], n_workers)
+            part = tasks[len(scores) : len(scores) + n]
+            size = -(-len(part) // (4 * n_workers))
+            chunks = [part[at : at + size] for at in range(0, len(part), size)]
+            if self.executor is None:
+                found = list(map(score, chunks))
+            else:
+                found = run_tasks(score, chunks, self.executor, "scores of trees")
+            scores += chain.from_iterable(found)
+            self.n_scores += len(part)
             if time.perf_counter() - begin < _CHECK_SECONDS:
                 n *= 2
         return scores
-
-    def _score(self, tasks: Sequence[_Task], n_workers: int) -> list[float]:
-        """Score trees, on the executor if there is one."""
-        score = partial(score_trees, self.problem.score, self.home)
-        size = -(-len(tasks) // (4 * n_workers))
-        chunks = [tasks[at : at + size] for at in range(0, len(tasks), size)]
-        if self.executor is None:
-            found = list(map(score, chunks))
-        else:
-            found = run_tasks(score, chunks, self.executor, "scores of trees")
-        self.n_scores += len(tasks)
-        return list(chain.from_iterable(found))
 
     def replace(self, parents: Any, offspring: Any) -> list[Individual]:
         """Let the best of parents and offspring live on."""

@@ -39,7 +39,7 @@ _ALLOWED = (
     "allowed are a structured array of event and time, as scikit-survival has it, and a frame or "
     "array of the columns event, time and, with left truncation, entry"
 )
-_ROUNDING = 1e-12  # share of a sum that a difference is none below
+_ROUNDING = 1e-12  # share of all pairs that is none
 # No exposure is below this share of the first step of the hazard.
 _LEAST_SHARE = 1e-6
 
@@ -220,75 +220,36 @@ def concordance(
     A pair is comparable where one row has an event while the other is at risk. Equal risks count
     half.
     """
-    right, pairs = concordant_pairs(times, risk, weight)
-    if not pairs.any():
+    weight = np.ones(len(risk)) if weight is None else weight
+    rank = np.unique(risk, return_inverse=True)[1]
+    # Whole numbers in the order of time: what is at risk when an event is, entered before, and has
+    # not left. A row that is censored at the time of an event leaves after it.
+    moments = np.unique(np.append(times.time, times.entry), return_inverse=True)[1]
+    end, begin = 2 * moments.reshape(2, -1)
+    changes = np.append(begin + 1, end + ~times.event)
+    order = np.argsort(changes, kind="stable")
+    events = np.flatnonzero(times.event)
+    events = events[np.argsort(end[events], kind="stable")]
+    n_changes = np.searchsorted(changes[order], end[events], side="right")
+    at_risk = np.append(weight, -weight)[order]
+    sums = _running_sums(n_changes, np.tile(rank, 2)[order], at_risk, rank[events])
+    right, pairs = weight[events] @ sums
+    if pairs <= _ROUNDING * weight.sum() ** 2:
         raise ValueError(
             "y has no pair of rows of which one has its event while the other is seen: allowed "
             "are times with at least one."
         )
-    return float(right.sum() / pairs.sum())
-
-
-def concordant_pairs(
-    times: Times, risk: np.ndarray, weight: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of the pairs of each row that are in the right order, and of all."""
-    weight = np.ones(len(risk)) if weight is None else weight
-    rank = np.unique(risk, return_inverse=True)[1]
-    # Whole numbers in the order of time; rows that are censored at the time of an event are later.
-    moments = np.unique(np.append(times.time, times.entry), return_inverse=True)[1]
-    end, begin = moments.reshape(2, -1) * 2
-    end += ~times.event
-    at = np.flatnonzero(times.event)
-    # Rows that end after an event less those that begin then or later; events before a row ends
-    # less those before it begins.
-    later = np.zeros((len(risk), 2))
-    later[at] = _less(
-        _weights_below(-end, rank, weight, -end[at], rank[at]),
-        _weights_below(-begin, rank, weight, 1 - end[at], rank[at]),
-    )
-    from_above = rank.max(initial=0) - rank
-    events = end[at], from_above[at], weight[at]
-    earlier = _less(
-        _weights_below(*events, end, from_above),
-        _weights_below(*events, begin + 1, from_above),
-    )
-    right, pairs = (weight[:, np.newaxis] * (later + earlier)).T
-    return right, pairs
-
-
-def _less(sums: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return sums of weights less sums of some of these, without what rounding leaves."""
-    rest = sums - others
-    return np.where(rest > _ROUNDING * sums, rest, 0.0)
-
-
-def _weights_below(
-    key: np.ndarray,
-    rank: np.ndarray,
-    weight: np.ndarray,
-    bound: np.ndarray,
-    of: np.ndarray,
-) -> np.ndarray:
-    """Return sums of the weights with a key below each bound, of shape (n_bounds, 2).
-
-    First of those whose rank is below one that goes with the bound, and half of those of this rank;
-    then of all.
-    """
-    order = np.argsort(key, kind="stable")
-    n_below = np.searchsorted(key[order], bound)
-    asked = np.argsort(n_below, kind="stable")
-    n_ranks = max(rank.max(initial=0), of.max(initial=0)) + 1
-    sums = np.empty((len(bound), 2))
-    sums[asked] = _running_sums(
-        n_below[asked], rank[order], weight[order], of[asked], n_ranks
-    )
-    return sums
+    return float(right / pairs)
 
 
 @kernel
-def _running_sums(n_known, rank, weight, asked, n_ranks):
-    """Return sums as `_weights_below` does of the first weights, by a tree (Fenwick 1994)."""
+def _running_sums(n_known, rank, weight, asked):
+    """Return sums of the first weights, of shape (n_asked, 2), by a tree (Fenwick 1994).
+
+    First of those whose rank is below the one that is asked about, and half of those of this rank;
+    then of all. ``n_known`` rises.
+    """
+    n_ranks = rank.max() + 1
     tree, equal = np.zeros(n_ranks + 1), np.zeros(n_ranks)
     sums = np.zeros((len(asked), 2))
     k, total = 0, 0.0

@@ -20,7 +20,6 @@ KINDS = [
     evolved(EvoTreeRegressor, **BRIEF, leaves="linear"),
     evolved(EvoTreeRegressor, **BRIEF, objective=Quantile(0.8)),
     ObliqueTreeRegressor("axis", max_depth=3),
-    ObliqueTreeRegressor("axis", max_depth=3, criterion="absolute_error"),
     ObliqueTreeRegressor("axis", max_depth=3, leaves="linear"),
     TAORegressor(depth=3, random_state=0),
     TAORegressor(depth=3, leaves="linear", random_state=0),

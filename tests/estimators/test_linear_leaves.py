@@ -122,10 +122,6 @@ def test_lines_use_the_features_that_they_may(model):
             quick(objective="absolute_error"),
             "'absolute_error' does not go with leaves='linear'",
         ),
-        (
-            ObliqueTreeRegressor(criterion="absolute_error", leaves="linear"),
-            "leaves='linear': criterion='absolute_error' needs 'con",
-        ),
         *(
             (
                 clone(LINEAR[1]).set_params(leaves=LinearLeaves(wrong)),

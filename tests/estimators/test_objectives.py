@@ -254,7 +254,6 @@ def test_wrong_parameters_are_named(rare, parameters, named):
     "model",
     [
         ObliqueTreeRegressor("axis"),
-        ObliqueTreeRegressor("axis", criterion="absolute_error"),
         TAORegressor(random_state=0),
         quick(EvoTreeRegressor, leaves="constant"),
         quick(EvoTreeRegressor, leaves="constant", monotonic_cst=[1, 0]),

@@ -18,7 +18,6 @@ from evotree.fitness.linear_leaves import (
     squared_error,
     sum_products,
 )
-from evotree.leaf_models import LeafModels
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_dipolar
 from evotree.operators.losses import row_losses
 from evotree.operators.pruning import node_losses, prune
@@ -245,32 +244,13 @@ def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
         for i, k in zip(*one.decision_path(dataset.X).nonzero(), strict=True):
             excess = dataset.y[i] - naive.predict(fits[k], dataset.X[i])
             losses[k] += dataset.sample_weight[i] * excess**2
-        np.testing.assert_allclose(node_losses(one, dataset)[0], losses, atol=1e-9)
+        np.testing.assert_allclose(node_losses(one, dataset), losses, atol=1e-9)
         units = Dataset.in_raw_units(np.array(dataset.X), np.array(dataset.y), None)
         units = units.take(np.arange(len(dataset.y)), dataset.sample_weight)
         tree = one.to_tree().with_models(one.objective.models(one))
         empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
-        assert not node_losses(one, empty)[0].any()
+        assert not node_losses(one, empty).any()
         np.testing.assert_allclose(
-            node_losses(tree, units)[0][one.is_leaf],
-            node_losses(one, dataset)[0][one.is_leaf],
+            node_losses(tree, units)[one.is_leaf],
+            node_losses(one, dataset)[one.is_leaf],
         )
-
-
-def test_models_that_are_not_sound_are_refused():
-    sound = LeafModels(np.zeros(3), np.zeros((3, 2)), np.zeros(3), np.ones(3))
-    sound.validate(3, 2)
-    for changed, message in (
-        (
-            {"intercepts": np.zeros(2)},
-            r"intercepts has shape \(2,\): allowed is \(3,\)",
-        ),
-        (
-            {"coefficients": np.zeros((3, 3))},
-            r"coefficients has shape .* allowed is \(3, 2\)",
-        ),
-        ({"highest": np.full(3, np.inf)}, "highest has values that are not finite"),
-        ({"lowest": np.full(3, 2.0)}, "lowest has values above those of highest"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            sound._replace(**changed).validate(3, 2)

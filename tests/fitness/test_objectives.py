@@ -16,9 +16,11 @@ from evotree.fitness.base import (
     ORDER,
     OUTPUTS,
     FeatureCosts,
+    FitnessQualityComplexity,
     PenalizedAccuracy,
     leaf_table,
     loss_unit,
+    quality_and_complexity,
 )
 from evotree.fitness.leaves import F1, score_labels
 from evotree.fitness.objectives import (
@@ -30,13 +32,13 @@ from evotree.fitness.objectives import (
     as_objective,
     compose,
 )
-from evotree.fitness.probabilities import LEAST, PROBABILITY_LOSSES, quick_shares
+from evotree.fitness.probabilities import LEAST, quick_shares
 from evotree.operators.constraints import MonotonicConstraint
 from evotree.operators.losses import row_losses
 from evotree.operators.pruning import node_losses, prune, prune_marked
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive
-from tests.strategies import populations, seeds, with_random_zeros
+from tests.strategies import any_populations, populations, seeds, with_random_zeros
 
 each_loss = pytest.mark.parametrize("name", LOSSES)
 quickly = settings(max_examples=8)
@@ -242,10 +244,6 @@ def test_soft_probabilities_are_those_of_the_best_common_slope(name, data):
         assert (shares >= 0.0).all() and np.allclose(shares.sum(axis=1), 1.0)
         labels = one.labels[naive.leaf_of_rows(one)]
         assert (shares.max(axis=1) == shares[np.arange(len(labels)), labels]).all()
-        losses = PROBABILITY_LOSSES[name](shares, *rows[1:])
-        mean = np.average(losses, weights=dataset.sample_weight)
-        if name == "roc_auc":
-            assert one.quality == pytest.approx(1.0 - mean)
         assert one.quality <= 1.0
 
 
@@ -333,9 +331,8 @@ def test_rows_lose_what_the_quality_lacks(name, data, seed):
             lost = dataset.sample_weight @ losses / (loss_unit(dataset) or 1.0)
             assert one.quality == pytest.approx(1.0 - lost, abs=1e-6)
         held_out = units.evolved_for(dataset.objective)
-        assert np.isfinite(
-            node_losses(dataset.to_raw(one.to_tree()), held_out)[0]
-        ).all()
+        finished = dataset.to_raw(one.to_tree())
+        assert np.isfinite(node_losses(finished, held_out)).all()
 
 
 @each_loss
@@ -526,3 +523,29 @@ def test_a_callable_sees_the_leaves_and_their_rows(drawn):
     own = with_objective(dataset, as_objective(right, dataset), individuals)[1]
     for one, plain in zip(own, individuals, strict=True):
         assert one.quality == pytest.approx(plain.quality)
+
+
+# ---- penalties -----------------------------------------------------------------------------------
+
+
+@given(any_populations, seeds)
+def test_terms_after_the_first_of_a_split_are_penalized(drawn, seed):
+    dataset, population = drawn
+    for individual in population:
+        tree = with_random_zeros(individual, dataset, seed)
+        widths = [
+            sum(w != 0.0 for w in tree.weights[k])
+            for k in np.flatnonzero(~tree.is_leaf)
+        ]
+        assert all(width >= 1 for width in widths) and tree.n_terms == sum(widths)
+        plain = tree.quality - 0.01 * len(tree)
+        assert (
+            PenalizedAccuracy(0.01)(tree)
+            == PenalizedAccuracy(0.01, 0.0)(tree)
+            == (plain,)
+        )
+        expected = plain - sum(0.002 * (width - 1) for width in widths)
+        assert PenalizedAccuracy(0.01, 0.002)(tree)[0] == pytest.approx(expected)
+        values = quality_and_complexity(tree)
+        assert values == (tree.quality, tree.n_leaves + sum(widths))
+        assert FitnessQualityComplexity(values).values == values

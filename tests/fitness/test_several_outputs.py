@@ -122,7 +122,7 @@ def test_losses_of_rows_and_nodes_are_their_squared_errors(case):
         for i, k in enumerate(leaves)
     ]
     np.testing.assert_allclose(found, wanted, atol=1e-12)
-    at_nodes, _ = node_losses(tree, dataset)
+    at_nodes = node_losses(tree, dataset)
     np.testing.assert_allclose(
         at_nodes[tree.is_leaf].sum(), dataset.sample_weight @ found
     )

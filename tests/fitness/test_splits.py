@@ -1,16 +1,17 @@
-"""Criteria, and searches along a line, against their definitions."""
+"""Sorting, criteria, and searches along a line, against their definitions."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from evotree._jit import kernel
 from evotree.fitness.node import (
     CLASSIFICATION,
-    REGRESSION,
     Criterion,
     Node,
+    argsort,
     choose_threshold,
     class_ranks,
     line_search,
@@ -23,7 +24,7 @@ from tests.reference import criteria as naive
 from tests.strategies import seeds
 
 quickly = settings(max_examples=20)
-each_criterion = pytest.mark.parametrize("name", (*CLASSIFICATION, *REGRESSION))
+each_criterion = pytest.mark.parametrize("name", (*CLASSIFICATION, "squared_error"))
 of_classes = pytest.mark.parametrize("name", CLASSIFICATION)
 NOTHING = (np.inf, 0.0)
 
@@ -136,30 +137,6 @@ def lines(draw, name):
     return node, s, node.X @ rng.integers(-1, 2, d) - rng.integers(-1, 2)
 
 
-@st.composite
-def longer_lines(draw, name, changes=(1.0, 0.0, 1e-320)):
-    """Draw a node and a line along which some classes part, on a grid or not, in any unit.
-
-    A quarter of the rows changes by so many times as much as the others.
-    """
-    rng = np.random.default_rng(draw(seeds))
-    n = draw(st.sampled_from((5, 33, 50, 120, 400)))
-    some = draw(st.integers(1, 6)), draw(kinds), draw(st.sampled_from((1, 1, 2, 20)))
-    node = make_node(rng, name, np.zeros((n, 1)), *some)
-    s = rng.normal(size=n) + draw(st.sampled_from((0.0, 0.5, 4.0))) * node.y
-    t = rng.normal(size=n) + draw(st.sampled_from((0.0, -3.0, 30.0)))
-    if draw(st.booleans()):
-        s, t = np.round(s, 1), np.round(t)
-    if draw(st.booleans()):
-        t = np.full(n, -1.0)
-    t[: n // 4] *= draw(st.sampled_from(changes))
-    return (
-        node,
-        s * 10.0 ** draw(st.integers(-8, 8)),
-        t * 10.0 ** draw(st.integers(-8, 8)),
-    )
-
-
 @each_criterion
 @quickly
 @given(st.data())
@@ -260,7 +237,63 @@ def test_changes_too_small_to_count_leave_rows_where_they_are(name):
 @given(st.data(), st.sampled_from((2.0**-400, 2.0**-30, 2.0**30, 2.0**400)))
 def test_lines_have_no_unit(name, data, unit):
     """Powers of two round nothing: the same split, and alpha in the other unit."""
-    node, s, t = data.draw(longer_lines(name, changes=(1.0, 0.0)))
+    node, s, t = data.draw(lines(name))
     found, alpha = search_line(node, s, t)
     assert search_line(node, unit * s, t) == (found, unit * alpha)
     assert search_line(node, s, unit * t) == (found, alpha / unit)
+
+
+# ---- sorting, against NumPy's stable sort --------------------------------------------------------
+
+# Around the length from which on another algorithm takes over.
+LENGTHS = (0, 1, 2, 3, 25, 48, 95, 96, 97, 193, 500)
+lengths = st.sampled_from(LENGTHS)
+
+
+def check_order(values):
+    """Rising values, every position once, equal numbers as they came; the values are only read."""
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    before = values.copy()
+    order = argsort(values)
+    assert order.dtype == np.int32
+    np.testing.assert_array_equal(np.sort(order), np.arange(len(values)))
+    np.testing.assert_array_equal(values[order], np.sort(values))
+    # -0.0 equals 0.0 and may come first
+    if not (np.signbit(values) & (values == 0.0)).any():
+        np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
+    assert values.tobytes() == before.tobytes()
+
+
+@given(
+    arrays(
+        np.float64, lengths, elements=st.floats(allow_nan=False, allow_infinity=False)
+    )
+)
+def test_any_finite_numbers(values):
+    check_order(values)
+
+
+@given(
+    lengths, seeds, st.integers(1, 40), st.sampled_from((1.0, -1.0, 1e-300, 2.0**900))
+)
+def test_ties_extremes_and_numbers_that_differ_in_their_last_bits(
+    n, seed, n_values, base
+):
+    """The leading bits, by which positions are sorted first, are the same for all of the last."""
+    rng = np.random.default_rng(seed)
+    check_order(rng.integers(-n_values, n_values, n))
+    tiny, huge = np.finfo(float).smallest_subnormal, np.finfo(float).max
+    special = np.array([0.0, tiny, 2 * tiny, 1e-310, huge, 1.0])
+    check_order(rng.choice(special, n) * rng.choice([-1.0, 1.0], n))
+    steps = rng.permutation(n)
+    for repeated in (1, 3):
+        check_order(base * (1.0 + np.finfo(float).eps * (steps // repeated)))
+
+
+@pytest.mark.parametrize("step", (1.0, 1e-15))
+def test_orders_of_arrival(step):
+    for n in (*LENGTHS, 30_000):
+        rising = 1.0 + step * np.arange(n)
+        check_order(np.roll(rising, n // 3)[::-1])
+        check_order(np.concatenate([rising[::2], rising[1::2][::-1]]))
+        check_order(np.random.default_rng(n).permutation(rising))

@@ -64,27 +64,6 @@ def test_the_score_out_of_bag_is_that_of_trees_that_lack_a_row(kind, monkeypatch
     assert forest.oob_score_ == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_scores_out_of_bag_promise_no_more_than_those_of_single_rows(kind):
-    """By 0.05 at most in the mean of four draws, and by 0.2 and more without groups.
-
-    Of these targets nothing can be known but the copies. Leaves of so many rows are smaller
-    where rows have copies, so that scores may be lower.
-    """
-    scores = {"once": [], "groups": [], "rows": []}
-    for seed in range(4):
-        X, _, groups, X_once, _ = copies(n=100, seed=seed)
-        noise = np.random.default_rng(seed + 9).normal(size=100)
-        y = noise > 0.0 if kind is ObliqueForestClassifier else noise
-        model = kind(12, oob_score=True, random_state=0)
-        scores["once"].append(model.fit(X_once, y).oob_score_)
-        scores["groups"].append(model.fit(X, y[groups], groups=groups).oob_score_)
-        scores["rows"].append(model.fit(X, y[groups]).oob_score_)
-    once, grouped, alone = (np.mean(scores[how]) for how in scores)
-    assert grouped <= once + 0.05
-    assert alone >= once + 0.2
-
-
 def test_bags_of_equal_rows_leave_some_of_them_out():
     X, y = cells(1500, 3)
     forest = ObliqueForestClassifier(10, oob_score=True, random_state=0).fit(

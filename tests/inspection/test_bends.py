@@ -1,4 +1,4 @@
-"""Questions to trees with columns that bend: the nearest points against all points of a grid."""
+"""Questions to trees whose columns may bend: the nearest points against all points of a grid."""
 
 from itertools import product
 
@@ -23,18 +23,19 @@ from tests import made_up
 from tests.random_trees import grid, random_tree
 from tests.test_bends import fit_bent
 
+STRAIGHT = ((), ())
 BENDS = (Bend(LOG, 0.2), Bend(ABOVE, 2.0)), (Bend(BELOW, 2.5), Bend(ABOVE, 1.3))
 KINDS = [{}, {"lines": True}, {"n_scores": 2}, {"n_scores": 3}]
 
 
-def bent_model(random, kind, rows, holds=NUMBERS):
+def bent_model(random, kind, rows, holds=NUMBERS, bends_of=BENDS, depth=2):
     """Return an estimator of a random tree over two columns that bend."""
     columns = [
         NumericColumn(name, 1.0, holds=holds, bends=bends)
-        for name, bends in zip("ab", BENDS, strict=True)
+        for name, bends in zip("ab", bends_of, strict=True)
     ]
     features = Schema(columns).with_bends(rows)
-    tree = random_tree(random, features.shape[1], depth=2, **kind)
+    tree = random_tree(random, features.shape[1], depth=depth, **kind)
     inner = ~tree.is_leaf
     medians = np.median(features @ tree.weights[inner].T, axis=0)
     tree.thresholds[inner] = medians + 0.0123  # no row lies on a hyperplane
@@ -59,6 +60,8 @@ def found_and_best(model, points, rows, spread, **limits):
             yield np.inf, away.min(initial=np.inf)
             continue
         assert low <= model.predict(one.row)[0] <= high
+        assert model.apply(one.row)[0] == one.leaf
+        assert not limits.get("plausible") or not model.explain(one.row).rows.outside[0]
         own = (np.abs(one.row[0] - x) / spread).sum()
         np.testing.assert_allclose(one.distance, own, atol=1e-9)
         yield own, away.min(initial=np.inf)
@@ -68,21 +71,28 @@ def found_and_best(model, points, rows, spread, **limits):
 @pytest.mark.filterwarnings("ignore:leaf .* is left out")
 @pytest.mark.parametrize("plausible", [False, True])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_columns_that_bend_move_and_no_point_is_nearer(kind, plausible):
+@pytest.mark.parametrize(
+    ("bends", "depth"),
+    [(BENDS, 2), (STRAIGHT, 2), (STRAIGHT, 0)],
+    ids=["bends", "straight", "leaf"],
+)
+def test_columns_that_may_bend_move_and_no_point_is_nearer(
+    bends, depth, kind, plausible
+):
     pairs = []
     for seed in range(4):
         random = np.random.default_rng(seed)
         rows = random.uniform(0.0, 4.0, (30, 2))
-        model = bent_model(random, kind, rows)
+        model = bent_model(random, kind, rows, NUMBERS, bends, depth)
         # Beyond the training rows, too: the grid is wider than they are.
         points = grid(*[np.linspace(-1, 5, 241)] * 2)
         if plausible:
             is_near = (points >= rows.min(axis=0)) & (points <= rows.max(axis=0))
             points = points[is_near.all(axis=1)]
-        spread, limits = model.tree_.spread[[0, 3]], {"plausible": plausible}
-        pairs += found_and_best(model, points, rows[:3], spread, **limits)
+        spread = model.tree_.spread[model.fitted_.schema.read_by_code]
+        pairs += found_and_best(model, points, rows[:3], spread, plausible=plausible)
     assert all(own <= best + 1e-4 for own, best in pairs)
-    assert sum(0.0 < own < np.inf for own, _ in pairs) >= 5
+    assert depth == 0 or sum(0.0 < own < np.inf for own, _ in pairs) >= 5
 
 
 @pytest.mark.filterwarnings("ignore:leaf .* is left out")

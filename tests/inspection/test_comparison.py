@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_wine
+from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor
+from evotree import EvoTreeClassifier
 from evotree.fitted import fitted_of
 from evotree.inspection import (
     compare_rows,
@@ -54,16 +54,6 @@ def test_rows_part_at_the_last_node_that_both_pass():
         for a, b in ((0, 1), (0, 70), (100, 170), (60, 0)):
             relations |= check_two_rows(model, rows, a, b)
     assert relations == {"<=", ">="}
-
-
-def test_rows_of_one_leaf_are_compared_by_its_line():
-    rows, targets = load_diabetes(return_X_y=True)
-    model = brief(EvoTreeRegressor, leaves="linear").fit(rows, targets)
-    leaf = model.apply(rows)[0]
-    first, second = np.flatnonzero(model.apply(rows) == leaf)[:2]
-    found = compare_rows(model, rows[first], rows[second])
-    used = np.flatnonzero(model.tree_.models.coefficients[leaf])
-    assert found.node == leaf and set(found.terms.index) == {f"x{j}" for j in used}
 
 
 QUESTIONS = [

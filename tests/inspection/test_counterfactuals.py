@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evotree.inspection import counterfactuals, nearest
-from evotree.inspection.nearest import Steps, shortest
 from evotree.schema import TRUTH, CategoricalColumn, NumericColumn, Schema
 from evotree.tables.columns import encode
 from tests.quick_models import brief
@@ -69,42 +69,6 @@ def test_whole_points_are_the_nearest_of_all(seed, lines):
     np.testing.assert_allclose(one.distance, away[wanted & free].min(), atol=1e-7)
     (at,) = np.flatnonzero((points == one.row).all(axis=1))
     assert (wanted & free)[at]
-
-
-@pytest.mark.parametrize("plausible", [False, True])
-@pytest.mark.parametrize("depth", [0, 2])
-@pytest.mark.parametrize(
-    "kind", [{}, {"lines": True}, {"n_scores": 2}, {"n_scores": 3}], ids=str
-)
-@pytest.mark.parametrize("seed", range(3))
-def test_no_point_of_a_dense_grid_is_nearer(seed, kind, depth, plausible):
-    # Beyond the training rows, too: the grid is wider than they are.
-    random = np.random.default_rng(seed)
-    rows = random.uniform(0.0, 2.0, (30, 2))
-    points = grid(np.linspace(-2, 4, 241), np.linspace(-2, 4, 241))
-    tree = random_tree(random, 2, depth=depth, **kind)
-    # Else some leaves are mere lines between two others.
-    tree.thresholds[~tree.is_leaf] += 0.123
-    model = estimator_of(tree, rows)
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    if plausible:
-        points = points[((points >= low) & (points <= high)).all(axis=1)]
-    labels = [(label, label) for label in getattr(model, "classes_", [])]
-    predicted, of = model.predict(points), np.arange(2)
-    for x, ends in product(rows[:4], labels or [(-1.0, 0.5), (1.5, np.inf)]):
-        wanted = (predicted >= ends[0]) & (predicted <= ends[1])
-        target = ends[0] if labels else ends
-        one = found_or_none(model, x, target, plausible=plausible)
-        if one is None:
-            assert not wanted.any()
-            continue
-        assert ends[0] <= model.predict(one.row)[0] <= ends[1]
-        assert model.apply(one.row)[0] == one.leaf
-        assert not plausible or (np.clip(one.row, low, high) == one.row).all()
-        (own,) = lengths(one.row, x, tree.spread, [1, 1], of)
-        np.testing.assert_allclose(one.distance, own)
-        away = lengths(points[wanted], x, tree.spread, [1, 1], of)
-        assert one.distance <= away.min(initial=np.inf) + 1e-4
 
 
 def rows_of_table():
@@ -180,14 +144,12 @@ def test_truth_values_stay_so_and_their_bounds_are_not_blamed(limits):
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
-    rng = np.random.default_rng(1)
-    signs, ones = np.tile([[1.0], [-1.0]], (2, 1)), np.ones(30)
-    A = np.repeat(rng.integers(1, 100, (2, 30)).astype(float), 2, axis=0) * signs
-    b = 701.0 * signs[:, 0]
-    steps = Steps(A, b, 0 * ones, ones, ones, ones > 0)
-    monkeypatch.setitem(nearest._PROGRAM_LIMITS, "node_limit", 10)
+    ended = SimpleNamespace(status=1)  # as `scipy.optimize.milp` says it of its limits
+    monkeypatch.setattr(nearest, "milp", lambda *given, **options: ended)
+    points = grid(SIDES, SIDES).astype(float)
+    model = stump(points, [1.0, 0.0], 2.0)
     with pytest.raises(ValueError, match=r"takes too long.*fixed.*integers"):
-        shortest(steps)
+        counterfactuals(model, points[0], "b")
 
 
 def test_a_leaf_that_rounding_leaves_out_is_named():

@@ -25,7 +25,8 @@ def test_two_rows_of_a_leaf_are_compared_by_one_question(name):
     leaves, labels = kind.model.apply(X), kind.model.predict(X)
     for a in range(10):
         for b in np.flatnonzero((leaves == leaves[a]) & (labels != labels[a])).tolist():
-            terms = compare_rows(kind.model, X.iloc[[a]], X.iloc[[b]]).terms
+            node, terms, _ = compare_rows(kind.model, X.iloc[[a]], X.iloc[[b]])
+            assert node == leaves[a]
             gap = terms.weight * (terms.value_b - terms.value_a)
             np.testing.assert_allclose(terms.difference, gap, atol=1e-9)
             if kind.classes is not None and len(kind.classes) == 2:

@@ -19,10 +19,9 @@ from evotree.operators.constraints import (
 )
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
-from evotree.operators.pruning import node_risk
+from evotree.operators.pruning import cost_complexity_path, node_risk
 from evotree.rng import make_streams
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
-from tests.reference import pruning as naive
 from tests.strategies import (
     OPERATORS,
     any_populations,
@@ -82,7 +81,7 @@ def test_of_leaves_above_the_bound_the_weakest_links_go(drawn, max_leaves):
     dataset, individuals = drawn
     for tree in individuals:
         risk = node_risk(tree.counts, dataset.n_classes)
-        _, risks = naive.weakest_link_path(risk, tree.subtree_size)
+        _, risks = cost_complexity_path(risk, tree.subtree_size)
         is_cut = tree.n_leaves > max_leaves
         repair(tree, dataset, [ShapeLimits(max_leaves=max_leaves)])
         left = node_risk(tree.counts, dataset.n_classes)[tree.is_leaf].sum()

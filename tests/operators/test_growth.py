@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
-from evotree.fitness.node import REGRESSION
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.base import Axis, Split
-from evotree.rng import uniform
 from tests.strategies import datasets, stream_of
 
 LIMITS = (
@@ -36,10 +34,10 @@ def problem(seed, n=150, d=3):
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-@pytest.mark.parametrize("criterion", ("gini", "entropy", *REGRESSION))
+@pytest.mark.parametrize("criterion", ("gini", "entropy", "squared_error"))
 def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
     rng, X, slope, weight = problem(0, n=90)
-    if criterion in REGRESSION:
+    if criterion == "squared_error":
         kind, task, y = (
             DecisionTreeRegressor,
             "regression",
@@ -52,17 +50,13 @@ def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
     limits = dict(limits)
     model = kind(criterion=criterion, random_state=0, **limits).fit(X, y, weight)
     # The decrease is that of targets in their units.
-    if "min_impurity_decrease" in limits and criterion in REGRESSION:
-        unit = dataset.target_scale
-        limits["min_impurity_decrease"] /= (
-            unit**2 if criterion == "squared_error" else unit
-        )
+    if "min_impurity_decrease" in limits and criterion == "squared_error":
+        limits["min_impurity_decrease"] /= dataset.target_scale**2
     individual = grow(
         dataset, Axis(), criterion, GrowthLimits(**limits), stream=stream_of()
     )
     assert individual.n_leaves == model.get_n_leaves()
     assert individual.depth == model.get_depth()
-    # Predictions are means; the leaves of absolute error predict medians there.
     leaves, theirs = individual.apply(dataset.X), model.apply(dataset.raw)
     assert (
         len(np.unique(np.column_stack([leaves, theirs]), axis=0)) == individual.n_leaves
@@ -72,7 +66,7 @@ def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
             dataset.target_mean + dataset.target_scale * individual.values[leaves, 0]
         )
         np.testing.assert_allclose(found, model.predict(dataset.raw), atol=1e-9)
-    elif criterion not in REGRESSION:
+    else:
         shares = individual.predict_value(dataset.X)
         np.testing.assert_allclose(shares, model.predict_proba(dataset.raw), atol=1e-12)
 
@@ -112,38 +106,6 @@ def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(
         not tree.weights[tree.is_leaf].any() and not tree.thresholds[tree.is_leaf].any()
     )
     np.testing.assert_array_equal(tree.order, np.arange(12))
-
-
-def test_nodes_hold_their_rows_and_come_in_prefix_order():
-    """Splitters draw from one stream: the order of the nodes is part of the result."""
-    rng = np.random.default_rng(0)
-    X, y = rng.random((40, 2)), rng.integers(0, 3, 40)
-    dataset = Dataset.from_arrays(X, y, rng.random(40) + 0.1)
-    seen, draws = [], []
-
-    def spy(node, stream):
-        seen.append(node)
-        draws.append(uniform(stream))
-        return Axis()(node, stream)
-
-    limits = GrowthLimits(min_samples_leaf=2)
-    individual = grow(dataset, spy, "entropy", limits, stream=stream_of(3))
-    stream = stream_of(3)
-    assert draws == [uniform(stream) for _ in draws]
-    offered = [
-        k
-        for k in range(len(individual))
-        if individual.end[k] - individual.start[k] >= 4
-        and (individual.counts[k] > 0).sum() > 1
-    ]
-    assert len(seen) == len(offered)
-    for node, k in zip(seen, offered, strict=True):
-        rows = np.sort(individual.order[individual.start[k] : individual.end[k]])
-        np.testing.assert_array_equal(node.X, dataset.X[rows])
-        np.testing.assert_array_equal(node.y, dataset.y[rows])
-        np.testing.assert_array_equal(node.sample_weight, dataset.sample_weight[rows])
-        assert (node.n_classes, node.criterion, node.min_rows) == (3, 0, 2)
-        assert node.X.flags.c_contiguous and node.y.dtype == np.int32
 
 
 def test_sides_have_the_least_share_of_the_weight():

@@ -151,25 +151,6 @@ def test_a_start_alone_is_the_first_individual_and_is_not_pruned(iris):
     assert len(first) == 3 and first.origin == "initial"
 
 
-@settings(max_examples=30)
-@given(any_populations)
-def test_rules_read_back_are_the_tree(drawn):
-    dataset, individuals = drawn
-    names = ["a + b", "2 * c", "d <= 1", "is not e", "f is 'x'", "-g"][
-        : dataset.X.shape[1]
-    ]
-    for weights, thresholds, size in (one.splits for one in individuals):
-        # Scaled so that the largest weight is 1 or -1.
-        largest = np.abs(weights).max(axis=1, keepdims=True)
-        weights = np.round(weights / np.where(largest > 0.0, largest, 1.0), 3) + 0.0
-        tree = ObliqueTree(
-            weights, np.round(thresholds, 3) + 0.0, size, np.ones((len(size), 1))
-        )
-        text = export_text(tree, names)
-        back = ObliqueTree(*splits_of_text(text, names), tree.values)
-        assert export_text(back, names) == text and back == tree
-
-
 @pytest.mark.parametrize(
     ("rule", "weights", "threshold"),
     [

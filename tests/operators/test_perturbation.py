@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from evotree.fitness.node import (
     CLASSIFICATION,
-    REGRESSION,
     choose_threshold,
     score_hyperplane,
 )
@@ -25,7 +24,6 @@ from tests.reference.perturbation import (
     allowed_score,
     axis_search,
     cart_lc_cycle,
-    gain_ratio_search,
     perturb_coefficient,
 )
 from tests.reference.smooth import oblique_node
@@ -33,11 +31,8 @@ from tests.strategies import stream_of
 
 STREAM = stream_of()
 
-by_itself = pytest.mark.parametrize("name", [n for n in (*CLASSIFICATION, *REGRESSION)
-                                             if n != "gain_ratio"])  # fmt: skip
 
-
-@by_itself
+@pytest.mark.parametrize("name", (*CLASSIFICATION, "squared_error"))
 @settings(max_examples=40)
 @given(st.data())
 def test_the_best_of_all_midpoints(name, data):
@@ -53,17 +48,6 @@ def test_the_best_of_all_midpoints(name, data):
     assert sorted(split.weights)[-1] == split.weights.sum() == 1.0
 
 
-@given(smooth.nodes("gain_ratio"))
-def test_the_rule_of_c45(node):
-    ratio, feature, _ = gain_ratio_search(node)
-    split = Axis()(node, STREAM)
-    if feature < 0:
-        assert split is None
-        return
-    assert split.score == pytest.approx(-ratio, abs=1e-9)
-    assert split.score == score_hyperplane(node, split.weights, split.threshold)
-
-
 def search(node, *parameters):
     """Search for an oblique split as `OC1` does; the last parameter becomes the hyperplane."""
     searched, *columns = columns_to_perturb(node)
@@ -75,7 +59,7 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
     rng = np.random.default_rng(0)
     moves = 0, ORDERS.index("random"), 1
     moved = set()
-    for name in (*CLASSIFICATION, *REGRESSION):
+    for name in (*CLASSIFICATION, "squared_error"):
         for seed in range(8):
             node = oblique_node(rng, name, 30, 3)
             start = np.append(rng.normal(size=3), 0.0)
@@ -131,7 +115,7 @@ def test_a_cycle_of_cart_lc(name):
         assert found == pytest.approx(allowed_score(node, name, goes_left), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ("twoing", "gini", "absolute_error"))
+@pytest.mark.parametrize("name", ("twoing", "gini"))
 def test_elimination_costs_less_than_its_share_of_the_gain(name):
     rng = np.random.default_rng(8)
     sizes = []

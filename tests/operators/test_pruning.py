@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
+from evotree.operators.losses import loss_moments
 from evotree.operators.pruning import (
     choose_tree,
     cost_complexity_path,
@@ -20,7 +21,7 @@ from evotree.operators.pruning import (
     prune_marked,
     prune_reduced_error,
     prune_tree,
-    sequence_sums,
+    sequence_losses,
     weakest_links,
 )
 from evotree.operators.splitters.base import Axis
@@ -38,64 +39,43 @@ from tests.strategies import (
 
 
 @st.composite
-def risky_trees(draw, max_internal=6):
-    """Draw a small tree and the risks of its nodes; whole numbers tie often."""
+def risky_trees(draw):
+    """Draw a small tree, the risks of its nodes and prices of its splits; whole numbers tie often.
+
+    Where gains grow with the subtree, many links below a node are cut before it.
+    """
     rng = np.random.default_rng(draw(seeds))
-    size = np.array(
-        naive.random_sizes(rng, draw(st.integers(0, max_internal))), dtype=np.int32
-    )
-    kind = draw(st.sampled_from(("whole", "split off", "any")))
+    n_splits = draw(st.integers(0, 7))
+    size = np.array(naive.random_sizes(rng, n_splits), dtype=np.int32)
+    kind = draw(st.sampled_from(("any", "whole", "split off", "growing")))
     risk = (
-        rng.integers(0, 8, len(size)).astype(float)
-        if kind != "any"
-        else rng.random(len(size))
+        rng.random(len(size)) if kind == "any" else rng.integers(0, 8, len(size)) * 1.0
     )
-    if kind == "split off":  # as on training rows, where a split raises no risk
-        for k in reversed(range(len(size))):
-            if size[k] > 1:
-                risk[k] = sum(risk[list(naive.children_of(size, k))]) + rng.integers(
-                    0, 3
-                )
-    return risk, size
+    for k in reversed(np.flatnonzero(size > 1)):
+        gain = {"split off": rng.integers(0, 3), "growing": rng.random() * size[k] ** 2}
+        if kind in gain:  # as on training rows, where a split raises no risk
+            risk[k] = sum(risk[list(naive.children_of(size, k))]) + gain[kind]
+    return risk, size, np.where(size > 1, rng.integers(1, 9, len(size)), 0.0)
 
 
-@given(risky_trees(max_internal=30), st.sampled_from((None, 1.0, 2.0)), seeds)
-def test_path_cuts_the_weakest_link_again_and_again(drawn, power, seed):
-    """Many links below a node are cut before it, the more so where gains grow with the subtree."""
-    risk, size = drawn
-    if power is not None:
-        rng = np.random.default_rng(seed)
-        for k in reversed(range(len(size))):
-            if size[k] > 1:
-                below = sum(risk[list(naive.children_of(size, k))])
-                risk[k] = below + rng.random() * float(size[k]) ** power
-    alphas, risks = cost_complexity_path(risk, size)
-    their_alphas, their_risks = naive.weakest_link_path(risk, size)
-    np.testing.assert_allclose(alphas, their_alphas, atol=1e-9)
-    np.testing.assert_allclose(risks, their_risks, atol=1e-9)
-
-
-def widths_of(size, seed):
-    """Draw prices of splits, whole numbers as those of terms are."""
-    return np.where(
-        size > 1, np.random.default_rng(seed).integers(1, 9, len(size)), 0.0
-    )
-
-
-@given(risky_trees(), seeds, st.booleans(), st.floats(0, 8))
+@given(risky_trees(), st.booleans(), st.floats(0, 8))
 def test_every_tree_of_the_sequence_is_the_smallest_cheapest(
-    drawn, seed, is_priced, any_alpha
+    drawn, is_priced, any_alpha
 ):
-    risk, size = drawn
-    price = widths_of(size, seed) if is_priced else None
-    collapse_at = weakest_links(risk, size, price)
+    risk, size, price = drawn
+    collapse_at = weakest_links(risk, size, price if is_priced else None)
     assert (collapse_at[size == 1] == np.inf).all()
     alphas = critical_alphas(collapse_at, size)
     between = (alphas[:-1] + alphas[1:]) / 2
+    risks = []
     for alpha in (*alphas, *between, any_alpha, alphas[-1] + 1):
-        best = naive.smallest_cheapest(risk, size, alpha, price)
+        best = naive.smallest_cheapest(risk, size, alpha, price if is_priced else None)
         # At a critical alpha rounding may decide: a hair above it, ties are cut.
         assert naive.leaves_after(size, collapse_at <= alpha + 1e-12) == best
+        risks.append(risk[best].sum())
+    if not is_priced:
+        path = alphas, risks[: len(alphas)]
+        np.testing.assert_allclose(cost_complexity_path(risk, size), path, atol=1e-9)
 
 
 def test_splits_that_change_nothing_go_at_no_price():
@@ -220,11 +200,12 @@ def test_held_out_choice_tree_by_tree(drawn, k):
     losses = [
         naive.row_losses(tree, collapse_at <= alpha, held_out) for alpha in alphas
     ]
-    values = np.column_stack(node_losses(tree, held_out))
-    sums = sequence_sums(values, collapse_at, tree.subtree_size, alphas)
     weight = held_out.sample_weight
-    np.testing.assert_allclose(sums[:, 0], np.array(losses) @ weight, atol=1e-9)
-    np.testing.assert_allclose(sums[:, 1], np.array(losses) ** 2 @ weight, atol=1e-9)
+    np.testing.assert_allclose(
+        sequence_losses(tree, held_out, collapse_at, alphas),
+        loss_moments(np.array(losses), weight),
+        atol=1e-9,
+    )
     chosen = alphas[naive.k_se_choice(losses, weight, k)]
     np.testing.assert_array_equal(marks, collapse_at <= chosen)
 
@@ -250,7 +231,7 @@ def choice_of(losses, squares, standard_errors, n_rows=100.0):
 @given(held_out_trees())
 def test_reduced_error(drawn):
     tree, held_out = drawn
-    losses, _ = node_losses(tree, held_out)
+    losses = node_losses(tree, held_out)
     loss, leaves = naive.reduced_error(losses, tree.subtree_size)
     marks = prune_reduced_error(tree, held_out)
     assert naive.leaves_after(tree.subtree_size, marks) == leaves
@@ -267,50 +248,38 @@ def test_reduced_error(drawn):
 @pytest.mark.parametrize("task", ("classification", "regression"))
 @pytest.mark.parametrize("k", (0.0, 0.5))
 def test_cross_validation_fold_by_fold(task, k):
-    criterion = "gini" if task == "classification" else "squared_error"
-
     def grow_on(rows):
         return grow(rows, Axis(), criterion, GrowthLimits(5), stream=stream_of())
 
-    def links_of(tree, n_classes):
-        return weakest_links(
-            node_risk(tree.counts, n_classes, criterion), tree.subtree_size
-        )
+    def links_of(tree):
+        risk = node_risk(tree.counts, dataset.n_classes)
+        return weakest_links(risk, tree.subtree_size)
 
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.random((50, 2))
-        y = X[:, 0] > X[:, 1]
-        y = (
-            y ^ (rng.random(50) < 0.2)
-            if task == "classification"
-            else y + rng.normal(size=50)
-        )
+        y = X[:, 0] - X[:, 1] + 0.2 * rng.normal(size=50)
+        y = y if task == "regression" else y > 0.0
         dataset = Dataset.from_arrays(X, y, rng.integers(1, 4, 50), task=task)
-        main = grow_on(dataset)
+        criterion = "gini" if dataset.n_classes else "squared_error"
+        main, folds = grow_on(dataset), make_folds(dataset, 4, stream_of(seed))
+        links = links_of(main)
+        alphas = critical_alphas(links, main.subtree_size)
+        typical = np.sqrt(alphas * np.append(alphas[1:], np.inf))
+        losses, weights = [], []
+        for fold in range(4):
+            others, held_out = split_folds(dataset, folds, fold)
+            tree = grow_on(others)
+            prunings = [links_of(tree) <= alpha for alpha in typical]
+            losses.append([naive.row_losses(tree, p, held_out) for p in prunings])
+            weights.append(held_out.sample_weight)
+        chosen = naive.k_se_choice(np.hstack(losses), np.concatenate(weights), k)
         marks = prune_cross_validated(
             main,
             dataset,
             grow_on,
             n_folds=4,
             standard_errors=k,
-            criterion=criterion,
             stream=stream_of(seed),
         )
-        links = links_of(main, dataset.n_classes)
-        alphas = critical_alphas(links, main.subtree_size)
-        losses, weights = [[] for _ in alphas], []
-        folds = make_folds(dataset, 4, stream_of(seed))
-        for fold in range(4):
-            others, held_out = split_folds(dataset, folds, fold)
-            tree = grow_on(others)
-            weights.append(held_out.sample_weight)
-            for i, alpha in enumerate(alphas):
-                typical = (
-                    np.sqrt(alpha * alphas[i + 1]) if i + 1 < len(alphas) else np.inf
-                )
-                pruned = links_of(tree, dataset.n_classes) <= typical
-                losses[i].append(naive.row_losses(tree, pruned, held_out))
-        losses = [np.concatenate(loss) for loss in losses]
-        chosen = naive.k_se_choice(losses, np.concatenate(weights), k)
         np.testing.assert_array_equal(marks, links <= alphas[chosen])

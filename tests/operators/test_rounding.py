@@ -12,7 +12,6 @@ from sklearn.datasets import load_diabetes
 from evotree import (
     EvoTreeClassifier,
     EvoTreeRegressor,
-    Regularization,
     round_tree,
 )
 from evotree.dataset import Dataset
@@ -24,16 +23,8 @@ from evotree.operators.structure.rounding import round_models
 from evotree.texts import export_text
 from evotree.tree import ObliqueTree
 from tests.exported import stump
-from tests.quick_models import evolved
+from tests.quick_models import brief
 from tests.strategies import seeds, stream_of
-
-QUICK: dict[str, Any] = {
-    "size_penalty": 0.001,
-    "population_size": 12,
-    "max_generations": 4,
-    "random_state": 0,
-    "regularization": Regularization(C=1.0, noise=0.1),
-}
 
 
 @st.composite
@@ -268,13 +259,8 @@ def test_models_have_the_digits_that_are_asked_for(
 @pytest.mark.parametrize("precision", ["auto", 3, None])
 def test_fitted_models_are_rounded(precision: Any) -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
-    quick = {
-        **QUICK,
-        "regularization": None,
-        "leaves": "linear",
-        "precision": precision,
-    }
-    model = evolved(EvoTreeRegressor, **quick).fit(X, y)
+    quick = {"size_penalty": 0.001, "leaves": "linear", "precision": precision}
+    model = brief(EvoTreeRegressor, **quick).fit(X, y)
     assert model.tree_.models.n_terms > 0
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
         used = np.unique(np.abs(tree.validate().models.coefficients)).tolist()

@@ -20,7 +20,6 @@ from evotree.operators.variation import (
     replace_duplicates,
     replace_nsga2,
     sel_crowded,
-    sel_nsga2,
     standing_of,
     universal_sampling,
 )
@@ -131,7 +130,7 @@ measured = st.builds(
 
 
 @given(
-    st.lists(measured, min_size=10, max_size=80),
+    st.lists(measured, min_size=2, max_size=80),
     st.sampled_from((0.0, 0.001, 0.01)),
     st.sampled_from((0.0, 0.001, 0.01)),
 )
@@ -155,29 +154,11 @@ def test_trees_of_less_complexity_live_on_beside_the_fittest(
     different = {one.thresholds.tobytes(): one.fitness for one in everyone}
     fittest = sorted(different.values(), reverse=True)
     assert fitness[: n // 2] == fittest[: n // 2]
-    # The best at each multiple of the penalties has one of the others.
-    for factor in (3.0, 10.0, 30.0):
+    # The best at each multiple of the penalties has one of the others, as far as there are any.
+    for factor in (3.0, 10.0, 30.0)[: n - 1 - (n > 2)]:
         dear = PenalizedAccuracy(factor * size_penalty, factor * term_penalty)
         best = max(dear(one) for one in everyone)
         assert max(dear(one) for one in survivors)[0] == pytest.approx(best[0])
-
-
-@given(
-    st.lists(
-        measured, min_size=2, max_size=7, unique_by=lambda one: tuple(one.thresholds)
-    )
-)
-def test_each_rule_of_survival_has_a_place_in_the_smallest_generations(trees):
-    evaluate = PenalizedAccuracy(0.01, 0.01)
-    for one in trees:
-        one.fitness.values = evaluate(one)
-    n = len(trees) // 2
-    everyone = trees[: 2 * n]
-    survivors = replace_best(trees[:n], trees[n : 2 * n], 0.01, 0.01)
-    rules = [evaluate, PenalizedAccuracy(0.03, 0.03)][:n]
-    for rule in rules:  # half of the places, rounded, are those of the first one
-        best = max(rule(one) for one in everyone)
-        assert max(rule(one) for one in survivors)[0] == pytest.approx(best[0])
 
 
 def points(objectives):
@@ -207,8 +188,6 @@ def test_fronts_and_room_are_those_of_deap(objectives):
             distance = individuals[i].fitness.crowding_dist
             assert crowding[i] == pytest.approx(distance)
     assert standing.max() == len(fronts) - 1
-    kept = sel_nsga2(individuals, len(fronts[0]))
-    assert {id(one) for one in kept} == {id(one) for one in fronts[0]}
     individuals[0].stream = stream_of(len(fronts))
     drawn = [individuals.index(one) for one in sel_crowded(individuals, 200)]
     if len(individuals) > 20:
@@ -230,4 +209,4 @@ def test_copies_stand_one_front_lower_each(objectives):
 def test_one_objective_is_not_enough():
     one = SimpleNamespace(fitness=FitnessMax((0.5,)))
     with pytest.raises(ValueError, match="quality_and_complexity"):
-        sel_nsga2([one, one], 2)
+        standing_of([one, one])

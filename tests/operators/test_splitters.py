@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 from evotree import ObliqueTreeClassifier, operators
 from evotree._jit import read_only
-from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
+from evotree.fitness.node import CLASSIFICATION, Criterion
 from evotree.operators.initialization.growth import RandomHalves
 from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.cross_entropy import CrossEntropy
@@ -45,7 +45,6 @@ SEARCHES = {
     "oc1 anywhere": OC1(n_restarts=3, random_start=True, min_rows_per_feature=0.0),
     "wodt": WODT(start="groups"),
     "wodt random": WODT(n_starts=3, start="random", rescale=False, max_iter=5),
-    "wodt sparse": WODT(penalty="l1", C=0.1, max_iter=20),
     "cart_lc as given": CartLC(standardized=False, elimination=0.0),
 }
 OTHERS = {
@@ -103,10 +102,7 @@ def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
         else ("classification", "regression")
     )
     node = data.draw(smooth.hostile_nodes(data.draw(st.sampled_from(tasks))))
-    before = [array.copy() for array in node[:3]]
     split, axis = splitter(node, stream_of(seed)), Axis()(node, stream_of(seed))
-    for array, copy in zip(node[:3], before, strict=True):
-        np.testing.assert_array_equal(array, copy)
     if split is None:
         assert axis is None or splitter in OTHERS.values()
         return
@@ -119,16 +115,13 @@ def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
 
 
 @of(SEARCHES)
-@pytest.mark.parametrize("name", (*CLASSIFICATION, *REGRESSION))
+@pytest.mark.parametrize("name", (*CLASSIFICATION, "squared_error"))
 def test_one_feature_gives_its_best_test(splitter, name):
-    if is_for_classes(splitter) and name in REGRESSION:
+    if is_for_classes(splitter) and name == "squared_error":
         return
     node = smooth.oblique_node(np.random.default_rng(0), name, d=1)
     axis, split = Axis()(node, stream_of()), splitter(node, stream_of())
-    if name == "gain_ratio":  # the best ratio of all, not that of the highest gain
-        assert split.score <= axis.score + 1e-9
-    else:
-        assert split.score == pytest.approx(axis.score, abs=1e-9)
+    assert split.score == pytest.approx(axis.score, abs=1e-9)
 
 
 @of(
@@ -196,7 +189,6 @@ def test_units_of_features_do_not_matter(splitter):
     # L-BFGS, Newton
     [
         (WODT(start="groups"), 1e-3),
-        (WODT(start="groups", penalty="l1"), 1e-3),
         *((Linear(groups=groups), 1e-6) for groups in GROUPS),
     ],
 )
@@ -235,7 +227,6 @@ def test_targets_are_refused(splitter):
         ),
         (CartLC, {"start": "here", "max_cycles": -1, "tol": -0.1, "elimination": 1.0}),
         (CartLC, {"standardized": "yes"}),
-        (WODT, {"penalty": "l2", "C": 0.0}),
         (
             CrossEntropy,
             {"smoothing": 1.0, "elite_share": 0.0, "patience": 0, "max_iter": 0},

@@ -15,7 +15,6 @@ from evotree.fitness.base import leaf_table
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
 from evotree.operators.refinement import reduced_problem
-from evotree.operators.structure import splice
 from evotree.operators.structure.splice import checked_arrays, make_individual
 from evotree.operators.variation import (
     cx_trees,
@@ -28,7 +27,6 @@ from evotree.rng import make_streams, uniform
 from evotree.tree import set_fitness
 from tests.reference import naive, sparse
 from tests.strategies import (
-    VARIATION,
     any_datasets,
     any_populations,
     apply_operator,
@@ -76,38 +74,6 @@ def test_a_child_is_routed_repeatable_and_its_parents_untouched(drawn, seed):
                 assert naive.leaf_of(dataset.X[row], child) == k
     assert child.quality == pytest.approx(naive.quality(dataset, child), abs=1e-12)
     assert (child.end > child.start).all()
-
-
-@pytest.fixture(scope="module")
-def wide():
-    """Rows that are routed in several blocks, the last of them longer, and two trees on them."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1400, 520))
-    y = (X[:, :3].sum(axis=1) > 0).astype(int) + (X[:, 3] > 1.0)
-    dataset = Dataset.from_arrays(X, y)
-    assert len(X) > 5 * max(
-        splice._LEAST_BLOCK_ROWS, splice._BLOCK_NUMBERS // X.shape[1]
-    )
-    return dataset, [
-        init_dipolar(dataset, 0.0, stream, max_depth=2)
-        for stream in make_streams(1, 0, 2)
-    ]
-
-
-@given(st.sampled_from(VARIATION), seeds)
-def test_rows_in_many_blocks_go_where_they_should(wide, name, seed):
-    dataset, individuals = wide
-    children = apply_operator(name, *individuals, dataset, make_streams(seed, 1, 1)[0])
-    for child in children:
-        assert_sound(child, dataset)
-        tree = child.to_tree()
-        leaves = np.empty(len(dataset.X), dtype=int)
-        for k in np.flatnonzero(child.subtree_size == 1):
-            leaves[list(naive.rows_of(k, child))] = k
-            assert (np.diff(child.order[child.start[k] : child.end[k]]) > 0).all()
-        np.testing.assert_array_equal(
-            leaves, [naive.leaf_of(x, tree) for x in dataset.X]
-        )
 
 
 @given(tasks(names=ONE_BY_ONE), seeds)
@@ -225,13 +191,6 @@ def wine():
     return Dataset.from_arrays(*load_wine(return_X_y=True))
 
 
-def problem_of(individual, dataset, k):
-    predictions = leaf_table(individual, dataset.n_classes)
-    stream = stream_of()
-    arrays = individual.weights, individual.thresholds
-    return reduced_problem(individual, dataset, k, *arrays, predictions, stream)
-
-
 @given(any_populations, seeds)
 def test_at_most_one_split_changes_and_its_parts(drawn, seed):
     dataset, (parent, *_) = drawn
@@ -254,7 +213,8 @@ def test_the_threshold_costs_least(wine, seed):
     changed = np.flatnonzero((child.weights != parent.weights).any(axis=1))
     assume(changed.size == 1)
     (k,) = changed
-    node = problem_of(parent, wine, int(k))
+    table, stream = leaf_table(parent, wine.n_classes), stream_of()
+    node = reduced_problem(parent, wine, k, *parent.splits[:2], table, stream)
     s, goes_right = node.X @ child.weights[k], node.y == 1
     cost = sparse.misrouted(s, goes_right, node.sample_weight, child.thresholds[k])
     assert cost == pytest.approx(

@@ -38,27 +38,19 @@ def variance(values, weight):
     return (weight * (values - mean) ** 2).sum() / weight.sum()
 
 
-def median_deviation(values, weight):
-    """Return the least weighted mean of absolute deviations from one of the values."""
-    return min((weight * abs(values - m)).sum() for m in values) / weight.sum()
-
-
 def two_sided_score(name, left, right):
     """Return the score of a split by a criterion that looks at both sides; neither is empty."""
     whole, p_left, p_right = left + right, left.sum(), right.sum()
     p_left, p_right = p_left / whole.sum(), p_right / whole.sum()
     if name == "twoing":
         return -p_left * p_right * abs(shares(left) - shares(right)).sum() ** 2
-    if name == "max_minority":
-        return max(p_left * error(left), p_right * error(right))
-    gain = entropy(whole) - p_left * entropy(left) - p_right * entropy(right)
-    return -gain / entropy(np.array([p_left, p_right]))
+    return max(p_left * error(left), p_right * error(right))
 
 
 def class_score(name, left, right):
     """Return the score of a split by the class weights of its sides, one of which may be empty."""
     whole = left + right
-    if name in ("twoing", "max_minority", "gain_ratio"):
+    if name in ("twoing", "max_minority"):
         if left.sum() > 0 and right.sum() > 0:
             return two_sided_score(name, left, right)
         return error(whole) if name == "max_minority" else 0.0
@@ -79,8 +71,8 @@ def score(node, name, goes_left):
     y, w = node.y, node.sample_weight
     sides = [side for side in (goes_left, ~goes_left) if side.any()]
     if node.n_classes == 0:
-        spread = variance if name == "squared_error" else median_deviation
-        return sum(w[side].sum() / w.sum() * spread(y[side], w[side]) for side in sides)
+        parts = [(w[side].sum() / w.sum(), y[side], w[side]) for side in sides]
+        return sum(share * variance(*rows) for share, *rows in parts)
     left, right = (
         np.bincount(y[side], w[side], node.n_classes)
         for side in (goes_left, ~goes_left)

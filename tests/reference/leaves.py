@@ -31,19 +31,6 @@ def best_score(individual, score):
     )
 
 
-def area(counts, subtree_size, c):
-    """Return the chance that a row of class c is in a leaf of a higher share than another row."""
-    leaves = np.flatnonzero(subtree_size == 1)
-    shares = counts[leaves, c] / counts[leaves].sum(axis=1)
-    above = total = 0.0
-    for i, share in zip(leaves, shares, strict=True):
-        for j, other in zip(leaves, shares, strict=True):
-            pairs = counts[i, c] * (counts[j].sum() - counts[j, c])
-            above += pairs * (1.0 if share > other else 0.5 if share == other else 0.0)
-            total += pairs
-    return above / total
-
-
 def quantile(y, weight, level):
     """Return the lowest target up to which there is a share of the weight of at least a level."""
     for value in sorted(y):

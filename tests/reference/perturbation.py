@@ -35,27 +35,6 @@ def axis_search(node, name):
     return best
 
 
-def gain_ratio_search(node):
-    """Return C4.5's gain ratio, feature and threshold."""
-    everyone = np.ones(len(node.y), dtype=bool)
-    undivided = score(node, "entropy", everyone)
-    tests = []
-    for feature in range(node.X.shape[1]):
-        column = node._replace(X=node.X[:, [feature]])
-        entropy, found, threshold = axis_search(column, "entropy")
-        if found == 0:
-            tests.append((undivided - entropy, feature, threshold))
-    gains = [gain for gain, _, _ in tests if gain > 1e-12]
-    average = sum(gains) / len(gains) if gains else 0.0
-    best = (0.0, -1, 0.0)
-    for gain, feature, threshold in tests:
-        if gain >= average - 1e-12:
-            ratio = -score(node, "gain_ratio", node.X[:, feature] <= threshold)
-            if feature == tests[0][1] or best[1] < 0 or ratio > best[0] + 1e-12:
-                best = (ratio, feature, threshold)
-    return best
-
-
 def perturb_coefficient(node, name, a, m):
     """Return the best score over all values of coefficient m, the last being the intercept.
 

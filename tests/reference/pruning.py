@@ -63,32 +63,6 @@ def smallest_cheapest(risk, size, alpha, price=None):
     return min(best, key=len)
 
 
-def weakest_link_path(risk, size):
-    """Cut the weakest link of the whole tree again and again; return alphas and risks."""
-    marks = np.zeros(len(size), dtype=bool)
-    alphas, risks = [0.0], [sum(risk[k] for k in leaves_after(size, marks))]
-    while not marks[0] and size[0] > 1:
-        strength = {}
-        pending = [0]
-        while pending:
-            k = pending.pop()
-            if size[k] == 1 or marks[k]:
-                continue
-            leaves = leaves_after(size, marks, k)
-            strength[k] = (risk[k] - sum(risk[i] for i in leaves)) / (len(leaves) - 1)
-            pending += children_of(size, k)
-        weakest = min(strength.values())
-        for k, g in strength.items():
-            marks[k] |= g <= weakest + 1e-12
-        remaining = sum(risk[k] for k in leaves_after(size, marks))
-        if weakest <= alphas[-1] + 1e-12:
-            risks[-1] = remaining
-        else:
-            alphas.append(weakest)
-            risks.append(remaining)
-    return np.array(alphas), np.array(risks)
-
-
 def reach(tree, X):
     """Return for every row the nodes on its way, from the root on."""
     first, end = np.arange(len(tree)), np.arange(len(tree)) + tree.subtree_size

@@ -68,9 +68,7 @@ def hostile_nodes(draw, task="classification", max_rows=40):
         weight = 10.0 ** rng.integers(-4, 5, n)
     if task == "regression":
         y = rng.choice([0.0, 1.0, 1e-3, -5.0, 1e6], n)
-        criterion = draw(
-            st.sampled_from((Criterion.SQUARED_ERROR, Criterion.ABSOLUTE_ERROR))
-        )
+        criterion = Criterion.SQUARED_ERROR
         n_classes = 0
     else:
         n_classes = draw(st.integers(2, 5))

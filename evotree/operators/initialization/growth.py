@@ -16,7 +16,6 @@ from evotree.fitness.node import (
     score_hyperplane,
     score_undivided,
 )
-from evotree.fitness.own_criterion import OwnCriterion, OwnMeasure
 from evotree.operators.pruning import (
     prune,
     prune_cross_validated,
@@ -30,7 +29,6 @@ from evotree.operators.pruning import (
 from evotree.operators.splitters.base import Split, Splitter
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import (
-    Splits,
     make_individual,
     part_rows,
     subtree_sizes,
@@ -58,36 +56,18 @@ _NO_LIMITS = GrowthLimits()
 def grow(
     dataset: Dataset,
     splitter: Splitter,
-    criterion: str | OwnMeasure = "gini",
+    criterion: str = "gini",
     limits: GrowthLimits = _NO_LIMITS,
     *,
     stream: np.ndarray,
 ) -> Individual:
     """Grow a tree on all rows of a data set, and partition these by it."""
-    return make_individual(
-        dataset, *grow_splits(dataset, splitter, criterion, limits, stream=stream)
-    )
-
-
-def grow_splits(
-    dataset: Dataset,
-    splitter: Splitter,
-    criterion: str | OwnMeasure = "gini",
-    limits: GrowthLimits = _NO_LIMITS,
-    *,
-    stream: np.ndarray,
-) -> Splits:
-    """Grow a tree on all rows of a data set."""
+    whole = dataset
     if limits.min_samples_leaf > 1:
         dataset = dataset.unmerged()  # splitters count the rows of both sides
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
-    own = None
-    if isinstance(criterion, str):
-        # A plain number: members of an enumeration cost numba 90 us a call.
-        code = int(Criterion[criterion.upper()])
-    else:
-        own = OwnCriterion(criterion, np.bincount(y, weight, dataset.n_classes))
-        code = own.address
+    # A plain number: members of an enumeration cost numba 90 us a call.
+    code = int(Criterion[criterion.upper()])
     total_weight = weight.sum()
     least_weight = limits.min_weight_fraction_leaf * total_weight
     times = np.maximum(dataset.multiplicity, 1)
@@ -122,8 +102,6 @@ def grow_splits(
             limits.min_samples_leaf,
         )
         split = splitter(node, stream)
-        if own is not None:
-            own.raise_failure(math.nan if split is None else split.score)
         if split is None:
             continue
         if limits.min_impurity_decrease > 0.0:
@@ -141,7 +119,8 @@ def grow_splits(
         thresholds[-1] = split.threshold
         is_split[-1] = True
         pending += [(side, depth + 1) for side in reversed(sides)]
-    return Splits(
+    return make_individual(
+        whole,
         dataset.allowed(np.array(weights)),
         np.array(thresholds),
         subtree_sizes(is_split),

@@ -41,21 +41,19 @@ class SoftTree(NamedTuple):
     sides: SoftSides
 
 
-def class_hierarchy(rows: Dataset) -> tuple[ClusterNode, np.ndarray]:
-    """Return which classes are parted first, and which classes have rows.
+def class_hierarchy(rows: Dataset) -> tuple[list[ClusterNode], np.ndarray]:
+    """Return the groups that classes are parted into, that of all last, and which have rows.
 
     Those whose means are nearest are parted last, by average linkage of the distances that linear
     discriminant analysis has.
     """
     present, codes = np.unique(rows.y, return_inverse=True)
-    if len(present) == 2:
-        return to_tree(np.array([[0.0, 1.0, 1.0, 2.0]])), present
     weight = rows.sample_weight
     weighted = weight[:, np.newaxis] * (codes[:, np.newaxis] == np.arange(len(present)))
     means = weighted.T @ rows.X / weighted.sum(axis=0)[:, np.newaxis]
     ridge = _COVARIANCE_RIDGE * np.maximum(rows.spread, _LEAST_SPREAD) ** 2
     apart = discriminant_distances(rows.X - means[codes], weight, means, ridge)
-    return to_tree(linkage(apart, "average")), present
+    return to_tree(linkage(apart, "average"), rd=True)[1], present
 
 
 def discriminant_distances(
@@ -65,22 +63,15 @@ def discriminant_distances(
 
     The shapes are (n_rows, n_features), (n_rows,), (n_classes, n_features) and (n_features,).
     """
-    n_rows, n_features = residuals.shape
-    if n_features <= n_rows:
-        within = (residuals * weight[:, np.newaxis]).T @ residuals / weight.sum()
-        within += np.diag(ridge)
-        return pdist(np.linalg.solve(np.linalg.cholesky(within), means.T).T)
-    # By Woodbury's identity: a covariance of so many columns would be larger than the rows.
     scale = np.sqrt(ridge)
     means = means / scale
     residuals = residuals * np.sqrt(weight / weight.sum())[:, np.newaxis] / scale
-    along = residuals @ means.T
-    between = residuals @ residuals.T + np.eye(n_rows)
-    products = means @ means.T - along.T @ np.linalg.solve(between, along)
-    squares = np.diag(products)
-    first, second = np.triu_indices(len(means), 1)
-    squared = squares[first] + squares[second] - 2.0 * products[first, second]
-    return np.sqrt(np.maximum(squared, 0.0))
+    # The covariance is 1 along all directions, and more along those of the residuals, which are as
+    # few as the rows at most: as a matrix it may be larger than these.
+    triangle = np.linalg.qr(residuals, mode="r")
+    _, sizes, directions = np.linalg.svd(triangle, full_matrices=False)
+    excess = 1.0 - 1.0 / np.sqrt(1.0 + sizes**2)
+    return pdist(means - (means @ directions.T * excess) @ directions)
 
 
 def logistic_trees(
@@ -89,8 +80,8 @@ def logistic_trees(
     """Yield trees of all strengths, or of some; out of time fits end after a step."""
     if len(np.unique(rows.y)) < 2:
         return
-    root, present = class_hierarchy(rows)
-    splits = [node for node in _nodes_of(root) if not node.is_leaf()]
+    groups, present = class_hierarchy(rows)
+    splits = [group for group in groups if not group.is_leaf()]
     start: dict[int, np.ndarray] = {}
     for C in COSTS if strengths is None else dict.fromkeys(one.C for one in strengths):
         paths = {}
@@ -103,25 +94,15 @@ def logistic_trees(
             strength = Strength(C, halvings)
             if strengths is None or strength in strengths:
                 models = {at: path[halvings] for at, path in paths.items()}
-                tree = _assembled(rows, root, present, models)
+                tree = _assembled(rows, groups[-1], present, models)
                 if tree is not None:
                     yield strength, tree
 
 
 def tree_of_model(rows: Dataset, model: np.ndarray) -> SoftTree | None:
     """Return the split of a logistic model of two classes, of coefficients and the intercept."""
-    root, present = class_hierarchy(rows)
+    (*_, root), present = class_hierarchy(rows)
     return _assembled(rows, root, present, {root.id: model})
-
-
-def _nodes_of(root: ClusterNode) -> Iterator[ClusterNode]:
-    """Yield the nodes of a hierarchy in prefix order."""
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        yield node
-        if not node.is_leaf():
-            pending += [node.right, node.left]
 
 
 def _groups(rows: Dataset, present: np.ndarray, node: ClusterNode) -> ModelRows:

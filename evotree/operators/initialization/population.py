@@ -90,8 +90,8 @@ def prune_weakest_links(
     collapse_at = weakest_links(risk, individual.subtree_size, prices)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
     n_leaves = sequence_sums(
-        np.ones((len(individual), 1)), collapse_at, individual.subtree_size, alphas
-    )[:, 0]
+        np.ones(len(individual)), collapse_at, individual.subtree_size, alphas
+    )
     n_nodes = 2.0 * n_leaves - 1.0
     smaller = np.flatnonzero((alphas <= first * unit) & (n_nodes < len(individual)))
     if smaller.size == 0:

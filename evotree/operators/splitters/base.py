@@ -7,7 +7,6 @@ and a few settings.
 References
 ----------
 Breiman L., Friedman J., Olshen R., Stone C. (1984). Classification and regression trees.
-Quinlan J. R. (1993). C4.5: programs for machine learning.
 """
 
 import math
@@ -18,13 +17,11 @@ import numpy as np
 
 from evotree._jit import dot_kernel, kernel, read_only
 from evotree.fitness.node import (
-    Criterion,
     Node,
     choose_threshold,
     line_search,
     make_split_scratch,
     score_hyperplane,
-    score_undivided,
 )
 
 
@@ -142,9 +139,6 @@ def needs_classes(node: Node, splitter: str) -> None:
 # ---- splits on one feature -----------------------------------------------------------------------
 
 
-_GAIN_ROUNDING = 1e-12  # in bits
-
-
 @kernel
 def search_features(node, scores, cuts):
     """Find the best split on each feature; write scores, infinite where there is none, and cuts."""
@@ -152,21 +146,6 @@ def search_features(node, scores, cuts):
     scratch = make_split_scratch(node)
     for j in range(node.X.shape[1]):
         scores[j], cuts[j] = line_search(node, node.X[:, j].copy(), t, scratch)
-
-
-def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
-    """Find the splits among which C4.5 chooses, as `search_features` (Quinlan 1993, chapter 2)."""
-    # The threshold of a feature is that of its highest information gain, not of its highest gain
-    # ratio, which would favour splits that part few rows. For the same reason features whose gain
-    # is below the average, that of all gains above 0, are out.
-    by_gain = node._replace(criterion=int(Criterion.ENTROPY))
-    search_features(by_gain, scores, cuts)
-    gains = score_undivided(by_gain) - scores
-    is_useful = gains > _GAIN_ROUNDING
-    if is_useful.any():
-        scores[gains < gains[is_useful].mean() - _GAIN_ROUNDING] = np.inf
-    for j in np.flatnonzero(np.isfinite(scores)).tolist():
-        scores[j] = axis_split(node, j, cuts[j]).score
 
 
 def axis_split(node: Node, feature: int, threshold: float) -> Split:
@@ -183,18 +162,13 @@ def axis_split(node: Node, feature: int, threshold: float) -> Split:
 class Axis:
     """The best axis-parallel split, found exactly in O(d n log n) at worst.
 
-    Of equal splits it takes the one of the first feature and the lowest threshold. By gain ratio it
-    is C4.5's (Quinlan 1993): the split on each feature is that of its highest information gain, and
-    of the splits of at least average gain the one of the best ratio wins.
+    Of equal splits it takes the one of the first feature and the lowest threshold.
     """
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split; draws nothing (see `Splitter`)."""
         scores, cuts = np.empty(node.X.shape[1]), np.empty(node.X.shape[1])
-        if node.criterion == Criterion.GAIN_RATIO:
-            search_gain_ratio(node, scores, cuts)
-        else:
-            search_features(node, scores, cuts)
+        search_features(node, scores, cuts)
         feature = int(np.argmin(scores))
         if scores[feature] == np.inf:
             return None

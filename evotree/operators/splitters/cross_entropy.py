@@ -35,11 +35,9 @@ from scipy.special import ive
 from evotree._jit import dot_kernel, inner_kernel, kernel
 from evotree.configuration import Configuration, Interval
 from evotree.fitness.node import (
-    ABSOLUTE_ERROR,
     Criterion,
     Node,
     class_ranks,
-    is_own,
     split_score,
 )
 from evotree.operators.splitters.base import (
@@ -157,7 +155,6 @@ class SortedRows(NamedTuple):
     """The rows of a node by rising class or target, as `score_projections` needs them."""
 
     start: np.ndarray  # (n_classes + 1,): where the rows of each class begin
-    y: np.ndarray  # (n,): targets; (0,) for classes
     # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2.
     moments: np.ndarray
     total: np.ndarray  # class weights, or the sums of the moments
@@ -226,13 +223,12 @@ def rows_by_class(node: Node) -> tuple[SortedRows, np.ndarray]:
         start = np.searchsorted(y, np.arange(node.n_classes + 1)).astype(np.int64)
         total = np.bincount(y, weights=w, minlength=node.n_classes)
         moments = w[None]
-        y = np.empty(0)
     else:
         start = np.array([0, y.shape[0]])
         moments = np.stack([w, w * y, w * y * y])
         total = moments.sum(axis=1)
     rank = class_ranks(total)
-    rows = SortedRows(start, y, moments, total, rank, node.criterion, node.min_rows)
+    rows = SortedRows(start, moments, total, rank, node.criterion, node.min_rows)
     return rows, order
 
 
@@ -254,38 +250,10 @@ def count_left(s):
     return n_left
 
 
-@inner_kernel
-def absolute_score(s, y, moments, left, right):
-    """Return the mean absolute deviation of the sides from their medians; rows rise by target."""
-    total = np.array([left[0], right[0]])
-    product = np.array([left[1], right[1]])
-    median, passed, below_it = np.zeros(2), np.zeros(2), np.zeros(2)
-    reached = np.zeros(2, dtype=np.bool_)
-    for i in range(y.shape[0]):
-        side = np.int64(s[i] > 0.0)
-        if not reached[side]:
-            median[side] = y[i]
-            if 2.0 * (passed[side] + moments[0, i]) <= total[side]:
-                passed[side] += moments[0, i]
-                below_it[side] += moments[1, i]
-            else:
-                reached[side] = True
-                if reached[1 - side]:
-                    break
-    score = 0.0
-    for side in range(2):
-        under = median[side] * passed[side] - below_it[side]
-        over = (
-            product[side] - below_it[side] - median[side] * (total[side] - passed[side])
-        )
-        score += max(0.0, under + over)
-    return score / (total[0] + total[1])
-
-
 @kernel
 def score_projections(projections, rows, scores):
     """Score candidates: the rows with a projection of at most 0 go left."""
-    y, moments, total = rows.y, rows.moments, rows.total
+    moments, total = rows.moments, rows.total
     n = projections.shape[1]
     left, right = np.empty(total.shape[0]), np.empty(total.shape[0])
     for k in range(projections.shape[0]):
@@ -295,16 +263,13 @@ def score_projections(projections, rows, scores):
             scores[k] = np.inf
             continue
         for c in range(total.shape[0]):
-            if y.shape[0] > 0:
+            if moments.shape[0] > 1:
                 left[c] = sum_left(s, moments[c])
             else:
                 lo, hi = rows.start[c], rows.start[c + 1]
                 left[c] = sum_left(s[lo:hi], moments[0, lo:hi])
             right[c] = total[c] - left[c]
-        if rows.criterion == ABSOLUTE_ERROR:
-            scores[k] = absolute_score(s, y, moments, left, right)
-        else:
-            scores[k] = split_score(rows.criterion, left, right, rows.rank)
+        scores[k] = split_score(rows.criterion, left, right, rows.rank)
 
 
 def score_directions(
@@ -318,8 +283,6 @@ def score_directions(
     return scores
 
 
-# A score of 0 is the lowest for all criteria but these.
-_NOT_IMPURITIES = (Criterion.TWOING, Criterion.GAIN_RATIO)
 # So many of the last incumbents are scored on all rows, in double precision.
 _FINALISTS = 5
 
@@ -418,9 +381,7 @@ class CrossEntropy(Configuration):
         generator = as_generator(stream)
         mu, kappa = np.zeros(p), 0.0
         lowest_level, stale = np.inf, 0
-        is_impurity = rows.criterion not in _NOT_IMPURITIES and not is_own(
-            rows.criterion
-        )
+        is_impurity = rows.criterion != Criterion.TWOING  # 0 is the lowest score
         for _ in range(self.max_iter):
             directions = sample_directions(generator, mu, kappa, n_samples)
             scores = score_directions(Z, rows, directions)

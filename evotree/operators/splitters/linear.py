@@ -546,9 +546,6 @@ _MAX_SWAPPED_TERMS = 12
 _SWAP_ROUNDS = 3
 # Costs that differ by less, as a share of the whole cost, are equal.
 _TIE_SHARE = 1e-9
-_FLAT = 1e-300  # a feature of less width has no bins
-# Features that promise too little are left out by the bins of each.
-_BINS_OF_FEATURE = 32
 _LOOKED_AT = 48  # features of many, among which a split is searched
 
 
@@ -606,71 +603,17 @@ def cheapest_threshold(groups, wish):
 
 
 @inner_kernel
-def least_costs(groups):
-    """Return what splits on each feature cost at least; infinity for features of one value."""
-    # The rows of a feature lie in bins of equal widths. What a threshold between two bins costs is
-    # known. Wherever it lies in a bin, the rows of the bins before are on the one side, those of
-    # the bins after on the other; there is none where all rows in the bin have one value.
-    X, goes_right, cost = groups.X, groups.goes_right, groups.cost
-    n, d = X.shape
-    low, high = X[0].copy(), X[0].copy()
-    for i in range(n):
-        for j in range(d):
-            low[j] = min(low[j], X[i, j])
-            high[j] = max(high[j], X[i, j])
-    scale = np.zeros(d)
-    for j in range(d):
-        if _FLAT < high[j] - low[j] < np.inf:
-            scale[j] = (_BINS_OF_FEATURE - 1) / (high[j] - low[j])
-    # Of each bin: the cost of the rows of both sides, and 1 where they have several values.
-    in_bin, value = np.zeros((d, _BINS_OF_FEATURE, 3)), np.empty((d, _BINS_OF_FEATURE))
-    total = np.zeros(2)
-    for i in range(n):
-        side = 1 if goes_right[i] == 1 else 0
-        total[side] += cost[i]
-        for j in range(d):
-            if scale[j] > 0.0:
-                k = int((X[i, j] - low[j]) * scale[j])
-                in_bin[j, k, side] += cost[i]
-                if in_bin[j, k, 0] + in_bin[j, k, 1] == cost[i]:
-                    value[j, k] = X[i, j]
-                elif value[j, k] != X[i, j]:
-                    in_bin[j, k, 2] = 1.0
-    lowest = np.empty(d)
-    for j in range(d):
-        lowest[j] = np.inf if scale[j] > 0.0 or high[j] == low[j] else 0.0
-        if scale[j] == 0.0:
-            continue
-        before, after = np.zeros(2), total.copy()
-        for k in range(_BINS_OF_FEATURE):
-            after[0] -= in_bin[j, k, 0]
-            after[1] -= in_bin[j, k, 1]
-            if in_bin[j, k, 2] > 0.0:
-                lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
-            before[0] += in_bin[j, k, 0]
-            before[1] += in_bin[j, k, 1]
-            if k < _BINS_OF_FEATURE - 1:
-                lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
-        lowest[j] -= _TIE_SHARE * (total[0] + total[1])
-    return lowest
-
-
-@inner_kernel
 def try_axis(groups, best, split):
     """Put the cheapest split on one feature into `split` if it costs no more than `best`."""
     n, d = groups.X.shape
-    lowest, chosen = least_costs(groups), -1
-    for _ in range(d):
-        # The most promising of those not yet looked at, the first of equals.
-        j = lowest.argmin()
-        if lowest[j] == np.inf or lowest[j] > best:
-            break
-        lowest[j] = np.inf
+    is_chosen = False
+    for j in range(d):
         for i in range(n):
             groups.s[i] = groups.X[i, j]
         here, threshold, sign = cheapest_threshold(groups, np.nan)
-        if here < best or (here == best < np.inf and (chosen < 0 or j < chosen)):
-            best, chosen = here, j
+        # Of equal costs one feature is enough, the first of these.
+        if here < best or (here == best < np.inf and not is_chosen):
+            best, is_chosen = here, True
             split[:] = 0.0
             split[j], split[d] = sign, -sign * threshold
     return best
@@ -916,22 +859,15 @@ def fit_on(node: Node, theta: np.ndarray, support: np.ndarray, C: float) -> bool
     return cost < np.inf
 
 
-@kernel
-def separations(X, goes_right, cost):
-    """Return the features' standard deviations, and how well each by itself parts two groups."""
-    n, d = X.shape
-    total = right = 0.0
-    for i in range(n):
-        total += cost[i]
-        right += cost[i] if goes_right[i] == 1 else 0.0
-    spread, slope = spreads(X), np.zeros(d)
-    for i in range(n):
-        pull = cost[i] * ((1.0 if goes_right[i] == 1 else 0.0) - right / total)
-        for j in range(d):
-            slope[j] += pull * (X[i, j] - X[0, j])
-    for j in range(d):
-        slope[j] = abs(slope[j]) / spread[j] if spread[j] > 0.0 else 0.0
-    return spread, slope
+def strengths(node: Node) -> np.ndarray:
+    """Return how strongly each feature tells the two groups of a reduced problem apart."""
+    weight = node.sample_weight / node.sample_weight.sum()
+    side = node.y - weight @ node.y
+    mean = weight @ node.X
+    covariance = (weight * side) @ node.X
+    variance = weight @ (node.X * node.X) - mean * mean
+    least = 1e-12 * (1.0 + mean * mean)
+    return np.where(variance > least, covariance**2 / np.maximum(variance, least), 0.0)
 
 
 def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
@@ -939,8 +875,8 @@ def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
     # The present terms come first, by their influence, then the features that tell the two groups
     # apart best by themselves (Fan and Lv 2008, "Sure independence screening for ultrahigh
     # dimensional feature space", JRSS B, section 2).
-    spread, slope = separations(node.X, node.y, node.sample_weight)
-    return np.sort(np.lexsort((-slope, -np.abs(weights) * spread))[:n_kept])
+    influence = np.abs(weights) * node.X.std(axis=0)
+    return np.sort(np.lexsort((-strengths(node), -influence))[:n_kept])
 
 
 @dataclass(frozen=True, repr=False)

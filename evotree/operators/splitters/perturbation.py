@@ -28,13 +28,9 @@ from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
     Criterion,
     Node,
-    count_row,
-    fill_sides,
-    is_own,
     line_search,
     make_split_scratch,
     score_distances,
-    score_sides,
     undivided_score,
 )
 from evotree.operators.splitters.base import Axis, Split, best_split_along
@@ -56,14 +52,13 @@ def columns_to_perturb(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     The columns ``Z (d + 3, n)`` are the features, the ones, and room for two rows of distances.
     """
     # Classes that occur are numbered again: what a search does for each class it then does only for
-    # those; but a user's function gets the classes as they are numbered. Squares of centred targets
-    # are added up without loss. Constant columns cannot be perturbed: what they would add belongs
-    # to the intercept, the last one.
+    # those. Squares of centred targets are added up without loss. Constant columns cannot be
+    # perturbed: what they would add belongs to the intercept, the last one.
     n, d = node.X.shape
     if node.n_classes == 0:
         mean = last_sum(node.sample_weight * node.y) / last_sum(node.sample_weight)
         node = node._replace(y=read_only(node.y - mean))
-    elif not is_own(node.criterion):
+    else:
         present, codes = np.unique(node.y, return_inverse=True)
         node = node._replace(
             y=read_only(codes.astype(np.int32)), n_classes=len(present)
@@ -80,11 +75,9 @@ def last_sum(values: np.ndarray) -> float:
 
 def lowest_score(node: Node) -> float:
     """Return a score that no split of a node of two classes or more can fall below."""
-    if is_own(node.criterion):
-        return -np.inf
-    if node.criterion not in (Criterion.TWOING, Criterion.GAIN_RATIO):
+    if node.criterion != Criterion.TWOING:
         return 0.0
-    if node.criterion == Criterion.GAIN_RATIO or node.n_classes != 2:
+    if node.n_classes != 2:
         return -1.0
     share = last_sum(node.sample_weight * (node.y == 0)) / last_sum(node.sample_weight)
     return -4.0 * share * (1.0 - share)
@@ -93,8 +86,6 @@ def lowest_score(node: Node) -> float:
 @inner_kernel
 def score_unit(floor, undivided):
     """Return the unit of scores: that of the undivided node, or 1 where that has no meaning."""
-    if floor == -np.inf:  # a user's function
-        return abs(undivided) if undivided != 0.0 else 1.0
     return 1.0 if floor < 0.0 else undivided
 
 
@@ -511,7 +502,7 @@ class CartLC(Configuration):
         Cycles over the features; the original has no bound.
     tol : float, at least 0, default=0.001
         The cycles end when one lowers the criterion by no more than this, in units of the
-        criterion of the undivided node (of 1 for twoing and the gain ratio).
+        criterion of the undivided node (of 1 for twoing).
     elimination : float in [0, 1), default=0.1
         Features are left out, the one whose loss costs least first, as long as all of them together
         cost less than this share of the gain, that is of what the split lowers the criterion by. 0
@@ -553,20 +544,6 @@ class CartLC(Configuration):
 # ---- annealing -----------------------------------------------------------------------------------
 
 
-@inner_kernel
-def change_sides(node, s, t, scratch):
-    """Move the rows whose sides differ between distances `s` and `t`; return by how many more."""
-    more = 0
-    for i in range(s.shape[0]):
-        if (s[i] > 0.0) != (t[i] > 0.0):
-            sign = 1 if s[i] > 0.0 else -1
-            w = sign * node.sample_weight[i]
-            count_row(node, i, False, w, scratch)
-            count_row(node, i, True, -w, scratch)
-            more += sign
-    return more
-
-
 @kernel
 def search_annealing(
     node,
@@ -593,12 +570,7 @@ def search_annealing(
         a[usable[u]] = 1.0
     combine(Z, a, usable, d + 1)
     s, t = Z[d + 1], Z[d + 2]
-    n_left = fill_sides(node, s, scratch)
-    current = (
-        score_sides(node, scratch)
-        if min(n_left, n - n_left) >= node.min_rows
-        else np.inf
-    )
+    current = score_distances(node, s, scratch)
     best, temperature, idle = np.inf, temperature * unit, 0
     for k in range(max_moves + 1):
         if current < best - _SAME * unit:
@@ -610,19 +582,13 @@ def search_annealing(
         m, delta = usable[below(stream, usable.shape[0])], uniform(stream) - 0.5
         for i in range(n):
             t[i] = s[i] + delta * Z[m, i]
-        more = change_sides(node, s, t, scratch)
-        score = np.inf
-        if min(n_left + more, n - n_left - more) >= node.min_rows:
-            score = score_sides(node, scratch)
+        score = score_distances(node, t, scratch)
         rise = score - current
         if score <= current or (
             temperature > 0.0 and uniform(stream) < math.exp(-rise / temperature)
         ):
             s, t, current = t, s, score
-            n_left += more
             a[m] += delta
-        else:
-            change_sides(node, t, s, scratch)
         temperature *= cooling
         idle += 1
 

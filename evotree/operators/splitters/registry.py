@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.fitness.node import REGRESSION, Node
+from evotree.fitness.node import Node
 from evotree.operators.splitters.base import Axis, Split, Splitter, best_split_along
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
@@ -103,18 +103,15 @@ def splitter_of(one: Any) -> Splitter | None:
     return as_splitter(own) if hasattr(one, "fit") and is_known else None
 
 
-def criterion_of(one: Any, n_classes: int) -> Any:
-    """Return the criterion of a preset or greedy estimator, or the usual one.
-
-    That is the usual one, too, where theirs is of classes and there are targets.
-    """
+def criterion_of(one: Any, n_classes: int) -> str:
+    """Return the criterion of a preset or greedy estimator, or the usual one, and of targets."""
+    if n_classes == 0:
+        return "squared_error"
     preset: Mapping[str, Any] = (
         GREEDY_PRESETS.get(one, {}) if isinstance(one, str) else {}
     )
     criterion = preset.get("criterion", getattr(one, "criterion", ""))
-    if n_classes == 0:
-        return criterion if criterion in REGRESSION else "squared_error"
-    return "entropy" if criterion == "" or criterion in REGRESSION else criterion
+    return "entropy" if criterion in ("", "squared_error") else criterion
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ of rows multiply their contributions.
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral, Real
 from typing import Annotated
 
@@ -98,40 +97,21 @@ def weighted_entropy(scaled, theta, grad, sums, sides):
 
 
 def minimize_entropy(
-    scaled: ScaledRows,
-    theta: np.ndarray,
-    max_iter: int,
-    tol: float,
-    l1: float = 0.0,
+    scaled: ScaledRows, theta: np.ndarray, max_iter: int, tol: float
 ) -> np.ndarray:
-    """Minimize the weighted entropy by L-BFGS (Liu and Nocedal 1989).
-
-    `l1` times the sum of the sizes of the weights, the threshold left out, is added to it.
-    """
+    """Minimize the weighted entropy by L-BFGS (Liu and Nocedal 1989)."""
     p, n_present = theta.shape[0], scaled.totals.shape[0]
     grad, sums, sides = np.empty(p), np.empty((n_present, p)), np.empty((2, n_present))
 
     def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
         return weighted_entropy(scaled, theta, grad, sums, sides), grad
 
-    def penalized(parts: np.ndarray) -> tuple[float, np.ndarray]:
-        value, grad = value_and_gradient(joined(parts))
-        slopes = np.concatenate([grad[:-1] + l1, l1 - grad[:-1], grad[-1:]])
-        return value + l1 * parts[:-1].sum(), slopes
-
-    def joined(parts: np.ndarray) -> np.ndarray:
-        return np.append(parts[: p - 1] - parts[p - 1 : -1], parts[-1])
-
     options = {"maxiter": max_iter, "ftol": tol, "gtol": tol}
     # The solver's matrices are tiny: threads would spend ten times as long waiting for each other.
     with one_blas_thread():
-        solve = partial(minimize, method="L-BFGS-B", jac=True, options=options)
-        if l1 == 0.0:
-            return solve(value_and_gradient, theta).x
-        # A weight is the difference of two parts of at least 0: on these the penalty is linear.
-        parts = [np.maximum(theta[:-1], 0.0), np.maximum(-theta[:-1], 0.0), theta[-1:]]
-        bounds = [(0.0, None)] * (2 * p - 2) + [(None, None)]
-        return joined(solve(penalized, np.concatenate(parts), bounds=bounds).x)
+        return minimize(
+            value_and_gradient, theta, method="L-BFGS-B", jac=True, options=options
+        ).x
 
 
 @kernel
@@ -187,12 +167,6 @@ class WODT(Configuration):
     tol : float above 0, default=1e-6
         A search ends when an iteration gains less than this, in bits for each row of mean weight,
         or when no component of the gradient is larger.
-    penalty : {"l1"} or None, default=None
-        Penalty of the weights beside the entropy, the paper's future work: ``"l1"`` makes many of
-        them 0.
-    C : float above 0, default=1.0
-        Cost of a bit of a row of weight 1, beside the sum of the sizes of the weights. Smaller
-        values give sparser weights.
     """
 
     n_starts: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
@@ -200,8 +174,6 @@ class WODT(Configuration):
     rescale: Annotated[bool, "boolean"] = True
     max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
     tol: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1e-6
-    penalty: Annotated[str | None, StrOptions({"l1"}), None] = None
-    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
@@ -213,7 +185,6 @@ class WODT(Configuration):
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best split of all starts; None where all fail."""
         scaled = scale_rows(node, self.rescale)
-        l1 = 0.0 if self.penalty is None else 1.0 / (self.C * node.sample_weight.sum())
         best: Split | None = None
         for trial in range(self.n_starts + _RETRIES):
             if self.start == "groups" and (trial == 0 or scaled.totals.size > 2):
@@ -222,7 +193,7 @@ class WODT(Configuration):
                 theta = np.array(
                     [2.0 * uniform(stream) - 1.0 for _ in range(node.X.shape[1] + 1)]
                 )
-            theta = minimize_entropy(scaled, theta, self.max_iter, self.tol, l1)
+            theta = minimize_entropy(scaled, theta, self.max_iter, self.tol)
             hyperplane = node_hyperplane(scaled, theta)
             best = better_split(best, node, hyperplane)
             if best is not None and trial + 1 >= self.n_starts:

@@ -15,11 +15,8 @@ from evotree.dataset import Dataset
 from evotree.fitness.node import (
     centre_margin,
     count_classes,
-    middle_of_margin,
-    no_rows,
     project_rows,
     split_rows,
-    update_nearest,
 )
 from evotree.tree import NO_ANSWERS, Individual, ObliqueTree, RegressionIndividual
 
@@ -113,11 +110,6 @@ def push(pending, n_pending, a, b, c):
     return n_pending + 1
 
 
-# The numbers of a block of rows fit into a mebibyte of cache.
-_BLOCK_NUMBERS = 1 << 17
-_LEAST_BLOCK_ROWS = 256
-
-
 @inner_kernel
 def emit_leaf(rows, out, m, lo, hi):
     """Write a leaf over the rows ``order[lo:hi]`` at position `m`; return the next position."""
@@ -140,14 +132,6 @@ def emit_same_leaf(rows, source, k, out, m, lo, hi):
 
 
 @inner_kernel
-def mark_split(out, m, lo, hi):
-    """Say that a hyperplane stands at position `m`, over the rows ``order[lo:hi]``."""
-    out.subtree_size[m] = 0  # not a leaf; `finish_nodes` writes the size
-    out.start[m] = lo
-    out.end[m] = hi
-
-
-@inner_kernel
 def emit_split(rows, out, m, lo, hi, scratch, centre):
     """Split the rows of a node by the hyperplane at position `m`; return the middle of them."""
     project_rows(out.weights, m, rows.X, out.order, lo, hi, scratch.projection)
@@ -158,19 +142,15 @@ def emit_split(rows, out, m, lo, hi, scratch, centre):
     mid = split_rows(
         out.order, lo, hi, scratch.projection, out.thresholds[m], scratch.right
     )
-    if lo < mid < hi:
-        mark_split(out, m, lo, hi)
+    out.subtree_size[m] = 0  # not a leaf; `finish_nodes` writes the size
+    out.start[m] = lo
+    out.end[m] = hi
     return mid
 
 
 @inner_kernel
-def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
-    """Reorder ``order[lo:hi]`` by the leaves of the subtree at `k` that the rows reach.
-
-    The number of the rows of each leaf is written into `n_rows`, whose entry 0 is node `base`.
-    """
-    if lo == hi:
-        return
+def emit(rows, source, k, out, m, lo, hi, scratch):
+    """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on."""
     pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
     n_pending = push(pending, 0, k, lo, hi)
     while n_pending > 0:
@@ -178,116 +158,31 @@ def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
         k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
         while source.subtree_size[k] > 1:
             right = k + 1 + source.subtree_size[k + 1]
-            project_rows(source.weights, k, rows.X, order, lo, hi, scratch.projection)
-            mid = split_rows(
-                order, lo, hi, scratch.projection, source.thresholds[k], scratch.right
-            )
+            # What stands below is written over it where it parts no rows.
+            copy_split(source, k, out, m)
+            mid = emit_split(rows, out, m, lo, hi, scratch, False)
             k += 1
             if mid == lo:
                 k = right
             elif mid < hi:
                 n_pending = push(pending, n_pending, right, mid, hi)
                 hi = mid
-        n_rows[k - base] = hi - lo
-
-
-@inner_kernel
-def join_blocks(order, lo, hi, n_rows, scratch):
-    """Put the rows of each leaf together that stand apart in blocks.
-
-    ``n_rows (n_blocks, n_nodes)`` are the numbers of rows by block and leaf; the first line becomes
-    their sums.
-    """
-    n_blocks, n_nodes = n_rows.shape
-    for t in range(hi - lo):
-        scratch[t] = order[lo + t]
-    position = np.empty(n_nodes, dtype=np.int64)
-    first = lo
-    for j in range(n_nodes):
-        position[j] = first
-        for b in range(n_blocks):
-            first += n_rows[b, j]
-    t = 0
-    for b in range(n_blocks):
-        for j in range(n_nodes):
-            for _ in range(n_rows[b, j]):
-                order[position[j]] = scratch[t]
-                position[j] += 1
-                t += 1
-    for b in range(1, n_blocks):
-        for j in range(n_nodes):
-            n_rows[0, j] += n_rows[b, j]
-
-
-@inner_kernel
-def emit_reached(rows, source, root, n_rows, out, m, lo):
-    """Write the nodes of a subtree that rows reach; return the position after the last one."""
-    size = source.subtree_size[root : root + source.subtree_size[root]]
-    for j in range(size.shape[0] - 1, -1, -1):
-        if size[j] > 1:
-            n_rows[j] = n_rows[j + 1] + n_rows[j + 1 + size[j + 1]]
-    j = 0
-    while j < size.shape[0]:
-        n = n_rows[j]
-        if n == 0:
-            j += size[j]
-            continue
-        if size[j] == 1:
-            m = emit_same_leaf(rows, source, root + j, out, m, lo, lo + n)
-            lo += n
-        elif 0 < n_rows[j + 1] < n:
-            if j > 0:
-                copy_split(source, root + j, out, m)
-            mark_split(out, m, lo, lo + n)
-            m += 1
-        j += 1
+                m += 1
+        m = emit_same_leaf(rows, source, k, out, m, lo, hi)
     return m
 
 
 @inner_kernel
 def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
     """Do what `emit` does, with the split at position `m` of `out` in the place of that at `k`."""
-    # Rows are many and the cache is small: they are routed in blocks, each from the root of the
-    # subtree down to its leaves.
-    block = max(_LEAST_BLOCK_ROWS, _BLOCK_NUMBERS // rows.X.shape[1])
-    n_blocks = max(1, (hi - lo) // block)
-    n_rows = np.zeros((n_blocks, source.subtree_size[k]), dtype=np.int32)
     left = k + 1
     right = left + source.subtree_size[left]
-    threshold = out.thresholds[m]
-    nearest, nearest_rows = no_rows()
-    for b in range(n_blocks):
-        first = lo + b * block
-        last = hi if b == n_blocks - 1 else first + block
-        project_rows(out.weights, m, rows.X, out.order, first, last, scratch.projection)
-        if centre:
-            update_nearest(
-                scratch.projection,
-                out.order,
-                first,
-                last,
-                threshold,
-                nearest,
-                nearest_rows,
-            )
-        mid = split_rows(
-            out.order, first, last, scratch.projection, threshold, scratch.right
-        )
-        route_rows(rows, source, left, out.order, first, mid, scratch, k, n_rows[b])
-        route_rows(rows, source, right, out.order, mid, last, scratch, k, n_rows[b])
-    out.thresholds[m] = middle_of_margin(nearest, nearest_rows, rows.y, threshold)
-    if n_blocks > 1:
-        join_blocks(out.order, lo, hi, n_rows, scratch.right)
-    return emit_reached(rows, source, k, n_rows[0], out, m, lo)
-
-
-@inner_kernel
-def emit(rows, source, k, out, m, lo, hi, scratch):
-    """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on."""
-    if source.subtree_size[k] == 1:
-        return emit_same_leaf(rows, source, k, out, m, lo, hi)
-    copy_split(source, k, out, m)
-    return emit_below(rows, source, k, out, m, lo, hi, scratch, False)
+    mid = emit_split(rows, out, m, lo, hi, scratch, centre)
+    if mid > lo:
+        m = emit(rows, source, left, out, m + (mid < hi), lo, mid, scratch)
+    if mid < hi:
+        m = emit(rows, source, right, out, m, mid, hi, scratch)
+    return m
 
 
 @inner_kernel
