@@ -193,10 +193,10 @@ def as_text(value: Any) -> str:
 
 # ---- what trees are evolved for, and what their leaves hold --------------------------------------
 
-CONSTANT, SCORE = "constant", "score"
-"""Leaves of shares or means alone, and leaves that add points to a score of classes."""
+CONSTANT, LINEAR, SCORE = "constant", "linear", "score"
+"""Leaves of shares or means alone, of linear models, and leaves that add to a score."""
 
-LEAVES = ("auto", "linear", CONSTANT, SCORE)
+LEAVES = ("auto", LINEAR, CONSTANT, SCORE)
 """Names of what leaves hold."""
 
 

@@ -548,11 +548,17 @@ class Dataset:
             is_split_on=None,
         )
 
-    def closed(self, features: np.ndarray) -> Self:
-        """Return the same rows, in some features of which, given by a mask, all are equal."""
-        rows = empty_rows(*self.X.shape)
-        rows[:] = np.where(features, 0.0, self.X)
-        return replace(self, X=rows)
+    def with_targets(self, targets: np.ndarray, like: Self | None = None) -> Self:
+        """Return the same rows with other raw targets, in the standard units of these or others."""
+        if like is None:
+            return self._with_raw_targets(targets, None)
+        return replace(
+            self,
+            y=np.ascontiguousarray((targets - like.target_mean) / like.target_scale),
+            target_mean=like.target_mean,
+            target_scale=like.target_scale,
+            given_targets=targets,
+        )
 
     def evolved_for(self, objective: Any) -> Self:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
-from evotree.leaf_models import LARGEST_SCORE, check_arrays
+from evotree.leaf_models import LARGEST_SCORE, SharedModels, check_arrays
 from evotree.schema import MISSING, NumericColumn, Schema
 from evotree.tables.frames import level_of_user
 from evotree.words import check_length, number, rows_text, share_text
@@ -373,6 +373,36 @@ class Fitted:
             sides=None,
             output_names=tuple(f"score of {label}" for label in classes),
         )
+
+    @cached_property
+    def added(self) -> Fitted | None:
+        """The tree of what leaves add to a score of targets; None where it stands on none."""
+        tree = self.tree
+        if not isinstance(tree.models, SharedModels) or tree.n_leaves == 1:
+            return None
+        return replace(self, tree=tree.with_models(tree.models.added))
+
+    @cached_property
+    def score_of_targets(self) -> Fitted:
+        """The score of targets that a tree stands on, as a tree of one leaf."""
+        tree = self.tree
+        leaf = tree.replaced(
+            weights=np.zeros((1, tree.n_features)),
+            thresholds=np.zeros(1),
+            subtree_size=np.ones(1, dtype=np.int32),
+            values=tree.values[:1],
+            models=tree.models.score,
+            weighted_n_node_samples=None,
+            labels=None,
+            row_counts=None,
+        )
+        return replace(self, tree=leaf)
+
+    @property
+    def is_on_score(self) -> bool:
+        """Whether leaves add to a score."""
+        has_score = self.scores is not None or self.added is not None
+        return has_score and self.tree.n_leaves > 1
 
     @cached_property
     def factors(self) -> np.ndarray:

@@ -216,8 +216,7 @@ class TreeChoice:
         ``leaves`` and ``complexity``, means over folds; ``size_penalty`` and ``term_penalty``;
         ``C`` and ``halvings`` of logistic models; ``loss``, the mean over the rows held out;
         ``excess``, the loss less that of the chosen one, and its ``standard_error``; ``chosen``;
-        where columns bend ``bends``, whether those of a candidate do; and ``fold_0`` and so on, the
-        loss in each fold.
+        and ``fold_0`` and so on, the loss in each fold.
         """
         return pd.DataFrame(dict(self._columns))
 
@@ -225,17 +224,14 @@ class TreeChoice:
         table = self.to_frame()
         own = table[table["chosen"]].iloc[0]
         is_sized = table["at_most"].notna()
-        is_bent = table.get("bends", pd.Series(True, table.index))
         most = max(round(own["complexity"]), self.n_leaves + self.n_terms)
-        larger = table[is_bent & ~is_sized & (table["complexity"].round() > most)]
+        larger = table[~is_sized & (table["complexity"].round() > most)]
         smaller = self._worth_their_size(table[is_sized])
         # A smaller tree was not chosen since it lost more: the digits have to show it.
         digits = _digits_between(own["loss"], smaller["loss"].min())
         parts = [
             f"{self.size}: held-out {self.loss_name} {_loss_text(own['loss'], digits)}"
         ]
-        if "bends" in table:  # those without stand for themselves
-            parts.append(f"without bends {_best_of(table[~is_bent], digits)}")
         if len(larger):
             parts.append(f"best larger tree {_best_of(larger, digits, own['loss'])}")
         for bound, row in smaller.set_index("at_most").iterrows():

@@ -71,7 +71,8 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
         explained = np.abs(tree.models.coefficients) * spread
         if tree.models.of_classes:
             explained *= _SHARE_OF_SCORE
-        of_features += samples @ (
+        # Of a score all nodes have the coefficients.
+        of_features += (samples * tree.is_leaf) @ (
             _shares(explained) if kind == "influence" else np.square(explained)
         )
     return of_features

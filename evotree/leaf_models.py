@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import softmax
 
+_DIGITS_OF_SUMS = 12  # that sums of numbers of few digits have rightly
+
 LARGEST_SCORE = 1e300
 """The bound of scores, which are not bounded otherwise: differences of two are finite."""
 
@@ -130,6 +132,56 @@ class LogModels(LeafModels):
         return np.log(np.maximum(predictions, np.finfo(np.float64).tiny))
 
 
+class SharedModels(LeafModels):
+    """A score of all rows, to which each leaf adds a linear model: a regression tree on a score.
+
+    Leaves have the sums of both. The root, and all other nodes that are no leaves, have the score
+    alone; its terms count once. The bounds of all nodes are the same.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, score: LeafModels, own: LeafModels, is_leaf: np.ndarray) -> Self:
+        """Return the sums of a score, the model of one leaf, and models of the leaves of a tree."""
+        is_added = np.where(is_leaf, 1.0, 0.0)
+        return cls(
+            score.intercepts[0] + is_added * own.intercepts,
+            score.coefficients[0] + is_added[:, np.newaxis] * own.coefficients,
+            *(np.full(len(is_leaf), bound[0]) for bound in score[2:]),
+        )
+
+    @property
+    def score(self) -> LeafModels:
+        """The score, as the model of one leaf."""
+        return LeafModels(*(array[:1] for array in self))
+
+    @property
+    def added(self) -> LeafModels:
+        """What leaves add to the score, without bounds: sums less the score, but for rounding."""
+        bound = np.full(len(self.intercepts), LARGEST_SCORE)
+        intercepts, coefficients = (_difference(array, array[:1]) for array in self[:2])
+        return LeafModels(intercepts, coefficients, -bound, bound)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of coefficients of the score, and of those that leaves add."""
+        added = self.coefficients != self.coefficients[0]
+        return int(np.count_nonzero(self.coefficients[0]) + np.count_nonzero(added))
+
+
+def _difference(sums: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return what was added to numbers, without the digits that the sums have lost."""
+    added = sums - first
+    largest = np.maximum(np.abs(sums), np.abs(first))
+    unit = 10.0 ** np.floor(np.log10(np.where(largest > 0.0, largest, 1.0)))
+    exact = [
+        float(f"{round(one / u, _DIGITS_OF_SUMS) * u:.{_DIGITS_OF_SUMS}g}")
+        for one, u in zip(added.flat, unit.flat, strict=True)
+    ]
+    return np.array(exact).reshape(added.shape)
+
+
 class OutputModels(NamedTuple):
     """Linear models of the leaves for several outputs, as `LeafModels` of each."""
 
@@ -238,7 +290,8 @@ class ScoreModels(OutputModels):
 
 
 LEAF_MODELS = {
-    kind.__name__: kind for kind in (LeafModels, LogModels, OutputModels, ScoreModels)
+    kind.__name__: kind
+    for kind in (LeafModels, LogModels, SharedModels, OutputModels, ScoreModels)
 }
 """The kinds of linear models in leaves."""
 

@@ -12,12 +12,20 @@ from typing import Any
 import numpy as np
 
 from evotree.fitted import TrainingRows
-from evotree.leaf_models import LeafModels, LogModels, OutputModels, ScoreModels
+from evotree.leaf_models import (
+    LeafModels,
+    LogModels,
+    OutputModels,
+    ScoreModels,
+    SharedModels,
+)
 from evotree.schema import quoted
 from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4
 """The form that is written and read."""
+_LINKS = {"log": LogModels, "score": SharedModels}
+"""Kinds of models of one output that say what they are."""
 _REQUIRED = ("subtree_size", "thresholds", "weights", "values")
 _OPTIONAL = ("spread", "weighted_n_node_samples", "row_counts")
 _WHOLE = {"subtree_size": np.int32, "row_counts": np.int64, "labels": np.int64}
@@ -41,8 +49,9 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     elif tree.models is not None:
         each = [_lists(one._asdict()) for one in tree.models.each]
         data["models"] = each[0] if isinstance(tree.models, LeafModels) else each
-    if isinstance(tree.models, LogModels):
-        data["models"]["link"] = "log"
+    for link, kind in _LINKS.items():
+        if type(tree.models) is kind:
+            data["models"]["link"] = link
     if tree.output_names:
         data["output_names"] = list(tree.output_names)
     return data
@@ -81,7 +90,7 @@ def _models_from(data: Any) -> Any:
         return OutputModels(tuple(map(_models_from, data)))
     if "points" in data:
         return ScoreModels.of(_array(data, "points"), _array(data, "score"))
-    kind = LogModels if "link" in data else LeafModels
+    kind = _LINKS.get(data.get("link"), LeafModels)
     return kind(**{name: _array(data, name) for name in kind._fields})
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.fitted import Fitted, Inequality, LinearModel, fitted_of, walk
+from evotree.leaf_models import LARGEST_SCORE
 from evotree.schema import ABOVE, BELOW, LARGEST, LOG, quoted
 from evotree.words import (
     LEAST_WIDTH,
@@ -131,7 +132,7 @@ def _indented(words: Wording) -> Iterator[str]:
         width = max(LINE_WIDTH - len(indent), LEAST_WIDTH)
         yield from hung(words.node(k), f"{indent}|--- ", f"{indent}|    ", width - 5)
         below = f"{indent}|    # "
-        if fitted.is_split(k) or fitted.scores is None:
+        if fitted.is_split(k) or not (fitted.scores or fitted.added):
             yield from hung(words.influences(k), below, below, width - 7)
     yield from score_lines(words)
     yield from missing_lines(fitted)
@@ -353,7 +354,17 @@ class Wording:
         return pieces
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
-        """Return the pieces of each output at leaf `k`; of several they begin with its name."""
+        """Return the pieces of each output at leaf `k`; of several they begin with its name.
+
+        On a score of targets they are what the leaf adds.
+        """
+        if self.fitted.added is not None and self.fitted.model(k).terms:
+            model = self.fitted.added.model(k)
+            intercept = model.intercept
+            sign = self._signs("-" if intercept < 0.0 else "+")
+            own = [f"{sign} {self._number(abs(intercept))}"] if intercept else []
+            words = replace(self, fitted=self.fitted.added)
+            return [words.sum(model.terms, ["score", *own])]
         models = [
             replace(self, fitted=one).model(one.model(k), before_bounds)
             for one in self.fitted.each
@@ -427,6 +438,17 @@ class Wording:
     def score(self) -> list[list[str]]:
         """Return the sums of a score in pieces, and how they predict; nothing without a score."""
         fitted = self.fitted
+        if fitted.added is not None:
+            score = fitted.score_of_targets
+            whole = score.model(0)
+            bounds = ", ".join(map(self._number, (whole.lowest, whole.highest)))
+            words = replace(self, fitted=score)
+            free = whole._replace(lowest=-LARGEST_SCORE, highest=LARGEST_SCORE)
+            first, *others = words.model(free, "")
+            return [
+                [f"all predictions are within [{bounds}]"],
+                [f"score = {first}", *others],
+            ]
         if fitted.scores is None or fitted.classes is None:
             return []
         leaf = int(np.flatnonzero(fitted.tree.is_leaf)[0])

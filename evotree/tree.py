@@ -29,7 +29,13 @@ from scipy.sparse import csc_matrix, csr_matrix
 from scipy.special import expit
 
 from evotree._jit import dot_kernel, kernel, read_only
-from evotree.leaf_models import LeafModels, OutputModels, ScoreModels, check_arrays
+from evotree.leaf_models import (
+    LeafModels,
+    OutputModels,
+    ScoreModels,
+    SharedModels,
+    check_arrays,
+)
 
 # Rows that are routed together.
 _ROUTED_ROWS = 1024
@@ -495,10 +501,13 @@ class ObliqueTree:
                     f"values has {n_outputs} columns for {len(self.models.each)} models of a leaf."
                 )
             self.models.validate(n_nodes, self.n_features)
-            is_shared = isinstance(self.models, ScoreModels)
-            if not is_shared and self.models.coefficients[~self.is_leaf].any():
+            is_shared = isinstance(self.models, SharedModels)
+            expected = self.models.coefficients[0] if is_shared else 0.0
+            inner = self.models.coefficients[~self.is_leaf]
+            if not isinstance(self.models, ScoreModels) and (inner != expected).any():
                 raise ValueError(
-                    "coefficients has rows of internal nodes that are not 0."
+                    "coefficients has rows of internal nodes that are not "
+                    f"{'the score' if is_shared else '0'}."
                 )
         return self
 

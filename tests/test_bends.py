@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree import (
-    Checkpoint,
     Dataset,
     Evolution,
     EvoTreeClassifier,
@@ -19,22 +18,13 @@ from evotree import (
     SearchConfig,
     search,
 )
-from evotree.dataset import GROUPS
-from evotree.engine import bends
-from evotree.engine.bends import (
-    MOST_OF_COLUMN,
-    bent_schema,
-    open_features,
-    without_lone_bends,
-)
-from evotree.engine.problem import prepare
-from evotree.fitness.linear_leaves import sweep
+from evotree.engine.bends import bends_of, without_lone_bends
+from evotree.engine.scores import OCTILES
 from evotree.schema import (
     ABOVE,
     BELOW,
     LOG,
     Bend,
-    CategoricalColumn,
     NumericColumn,
     Schema,
 )
@@ -46,7 +36,7 @@ from tests.made_up import Case
 from tests.quick_models import brief
 from tests.random_trees import random_tree
 from tests.reference.signs import violations
-from tests.strategies import any_datasets, seeds
+from tests.strategies import any_datasets
 
 KNOTS = st.floats(0.1, 10.0).map(lambda knot: round(knot, 3))
 BENDS = st.builds(Bend, st.sampled_from((ABOVE, BELOW, LOG)), KNOTS)
@@ -139,123 +129,15 @@ def rows_with(effect, n=300, seed=0):
     return X, effect(X) + 0.3 * rng.normal(size=n)
 
 
-def plain_dataset(X, y):
-    dataset = EvoTreeRegressor()._make_dataset(X, y)
-    return dataset, dataset.schema
-
-
-def test_a_search_finds_bends_and_none_where_nothing_bends():
-    X, y = rows_with(lambda X: 0.2 * (X.age - 50).clip(lower=0))
-    dataset, columns = plain_dataset(X, y)
-    age, size = bent_schema(columns, dataset)
-    assert {bend.kind for bend in age.bends} == {ABOVE} and not size.bends
-    assert 1 <= len({bend.knot for bend in age.bends}) <= MOST_OF_COLUMN
-    assert any(abs(bend.knot - 50.0) < 16.0 for bend in age.bends)
-    # Where predictions may not fall, concave effects are sums of hinges from below.
-    age, _ = bent_schema(columns, dataset, np.array([1, 0]))
-    assert {bend.kind for bend in age.bends} == {ABOVE, BELOW}
-    X, y = rows_with(lambda X: 0.05 * X.age)
-    dataset, columns = plain_dataset(X, y)
-    assert bent_schema(columns, dataset) == columns
-
-
-def squared_error(features, y):
-    """Return what a linear model of all features leaves of the squares of targets."""
-    X = np.column_stack([features, np.ones(len(y))])
-    return np.square(y - X @ np.linalg.lstsq(X, y, rcond=None)[0]).sum()
-
-
-@given(seeds)
-@settings(max_examples=10)
-def test_columns_that_tell_little_are_no_part_of_a_search(seed):
-    """The search takes the square of its columns: of more than so many, those that tell most."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(200, 12))
-    at = int(rng.integers(12))
-    y = np.maximum(X[:, at], 0.0) + 0.01 * rng.normal(size=200)
-    dataset, columns = plain_dataset(pd.DataFrame(X), y)
-    searched = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bends, "MOST_FIRST", 3)
-        patch.setattr(
-            bends, "sweep", lambda T, k: (searched.append(len(T)), sweep(T, k))
-        )
-        found = bent_schema(columns, dataset)
-    assert found[at].bends
-    assert max(searched) == 3 + 3 * 12 + 1  # and three knots of each, and the target
-
-
-@settings(max_examples=20)
-@given(seeds, st.sampled_from((2, 20)), st.booleans())
-def test_bends_pay_for_how_many_might_have_entered(seed, n_columns, is_grouped):
-    """The price is that of the extended BIC where each column has three knots."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(200, n_columns))
-    y = X[:, 0] + np.maximum(X[:, 1], 0.0) + rng.normal(size=200)
-    extras = {GROUPS: np.arange(200) // 2} if is_grouped else {}
-    rows = Dataset.from_arrays(X, y, task="regression", extras=extras)
-    made = bent_schema(Schema.of_features(rows.feature_names), rows)
-    n = 100 if is_grouped else 200
-    gain = n * np.log(squared_error(X, y) / squared_error(made.with_bends(X), y))
-    price = np.log(n) + np.log(3 * n_columns)
-    assert gain >= len(made.bends) * price - 1e-6
-
-
 @given(any_datasets, st.sampled_from((1.0, 1e-60, 1e60)))
-def test_any_rows_have_sound_bends_or_none(dataset, unit):
-    raw = dataset.raw * unit
-    columns = Schema(tuple(NumericColumn(one, 0.0) for one in dataset.feature_names))
-    rows = dataset.with_schema(columns, raw, "standard")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        made = bent_schema(columns, rows)
-    features = made.with_bends(raw)
-    assert np.isfinite(features).all()
-    for j in made.bends:
-        assert features[:, j].min() < features[:, j].max()
-
-
-def test_a_fold_opens_the_bends_that_its_own_rows_find():
-    X, y = rows_with(lambda X: 0.2 * (X.age - 50).clip(lower=0) - X["size"] ** 2)
-    dataset, columns = plain_dataset(X, y)
-    made = bent_schema(columns, dataset)
-    rows = dataset.with_schema(made, made.with_bends(dataset.raw), "standard")
-    bends = made.bends
-    others = np.setdiff1d(np.arange(rows.X.shape[1]), list(bends))
-    # On these nothing bends: they are young, and larger than any knot of the size.
-    size = dataset.raw[:, 1]
-    is_straight = (dataset.raw[:, 0] < 45) & (size > 0.8)
-    assert {base for base, _ in bends.values()} == {0, others[1]}
-    for some, is_found in ((rows, True), (rows.take(is_straight), False)):
-        is_open = open_features(some)
-        assert is_open[others].all() and (is_open[list(bends)] == is_found).all()
-    problem = replace(prepare(rows, EvoTreeRegressor()), has_found_bends=True)
-    for held_out_first in (False, True):
-        parts = problem.split(rows, (is_straight == held_out_first).astype(int), 1)
-        is_open = np.isin(np.arange(rows.X.shape[1]), others) | held_out_first
-        for part in parts:
-            assert not part.X[:, ~is_open].any()
-        whole = rows.take(is_straight != held_out_first)
-        assert np.array_equal(parts[0].X[:, is_open], whole.X[:, is_open])
-
-
-def test_few_values_categories_and_truth_values_do_not_bend():
-    rng = np.random.default_rng(0)
-    n = 400
-    table = pd.DataFrame(
-        {
-            "few": rng.integers(0, 3, n),
-            "truth": rng.random(n) < 0.5,
-            "sort": pd.Categorical(rng.choice(list("abc"), n)),
-            "money": np.exp(rng.normal(size=n)),
-        }
-    )
-    y = np.log(table.money) + (table.few == 1) + 0.1 * rng.normal(size=n)
-    dataset, columns = plain_dataset(table, y)
-    *others, money = bent_schema(columns, dataset)
-    assert tuple(others) == columns.columns[:-1]
-    assert LOG in {bend.kind for bend in money.bends}
-    assert any(isinstance(column, CategoricalColumn) for column in others)
+def test_any_numbers_have_sound_bends_or_none(dataset, unit):
+    share = dataset.sample_weight / dataset.total_weight
+    for numbers in dataset.raw.T * unit:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            features = [bend.of(numbers) for bend in bends_of(numbers, share, OCTILES)]
+        for feature in features:
+            assert np.isfinite(feature).all() and feature.min() < feature.max()
 
 
 @given(BENDS, st.floats(-3.0, 3.0), st.sampled_from((1.0, -1.0, 2.5)))
@@ -430,16 +312,14 @@ def test_a_model_goes_on_with_its_bends(fitted):
     assert begun.fit(X, y).columns_ == model.columns_
 
 
-SHAPES_OF_AGE = ("quartiles", {"age": [("above", 50.0)]})
-
-
-def assert_log_linear_leaves_bend(make, draw, shapes):
+def assert_log_linear_leaves_bend(make, draw):
     """Check that the logarithm of a rate, of which targets are drawn, rises from 50 years on."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"age": rng.uniform(20, 80, 600), "size": rng.normal(size=600)})
     rate = np.exp(0.1 * (X.age - 50.0).clip(lower=0.0) - 1.0).to_numpy()
     y = draw(rng, rate)
     make = partial(make, leaves="linear", size_penalty=0.05)
+    shapes = {"age": [("above", 50.0)]}
     bent, straight = (make(shapes=given).fit(X, y) for given in (shapes, None))
     # Where no column bends, a split takes the place of the knot.
     assert bent.get_n_leaves() == 1 < straight.get_n_leaves()
@@ -448,67 +328,9 @@ def assert_log_linear_leaves_bend(make, draw, shapes):
     assert risen[0] > 1.4 and abs(risen[1]) < 0.5 * risen[0]  # a line has equal ones
 
 
-@pytest.mark.parametrize("shapes", SHAPES_OF_AGE)
-def test_log_linear_leaves_bend(shapes):
+def test_log_linear_leaves_bend():
     make = partial(brief, EvoTreeRegressor, objective="poisson")
-    assert_log_linear_leaves_bend(make, np.random.Generator.poisson, shapes)
-
-
-def has_bends(model):
-    """Return whether a fitted model has columns that bend."""
-    return bool(model.fitted_.schema.bends)
-
-
-@pytest.mark.parametrize("kind", [EvoTreeRegressor, EvoTreeClassifier])
-def test_cross_validation_takes_bends_where_they_pay(kind):
-    X, y = rows_with(lambda X: 0.2 * (X.age - 50).abs(), n=400)
-    y = (y > y.median()).astype(int) if kind is EvoTreeClassifier else y
-    free = {"size_penalty": "auto", "term_penalty": "auto", "shapes": "quartiles"}
-    if kind is EvoTreeClassifier:  # a score has hinges of its own
-        free["leaves"] = "constant"
-    model = brief(kind, max_leaf_nodes=2, **free).fit(X, y)
-    assert has_bends(model)
-    assert "without bends" in repr(model.choice_)
-    table = model.choice_.to_frame()
-    assert set(table.bends) == {False, True} and table.bends[table.chosen].all()
-    assert table.chosen.sum() == 1
-    assert not has_bends(brief(kind, **free | {"shapes": None}).fit(X, y))
-    noise = np.random.default_rng(1).permutation(y)
-    assert not has_bends(brief(kind, **free).fit(X, noise))
-
-
-@pytest.mark.parametrize("kind", [EvoTreeRegressor, EvoTreeClassifier])
-def test_by_default_columns_bend_for_numbers_whose_penalties_are_chosen(kind):
-    X, y = rows_with(lambda X: 0.2 * (X.age - 50).abs(), n=400)
-    is_regressor = kind is EvoTreeRegressor
-    y = y if is_regressor else (y > y.median()).astype(int)
-    assert kind().evolution is None and Evolution().shapes == "auto"
-    free = {"term_penalty": "auto", "max_leaf_nodes": 2, "shapes": "auto"}
-    if not is_regressor:  # a score has hinges of its own
-        free["leaves"] = "constant"
-    assert has_bends(brief(kind, **free).fit(X, y)) == is_regressor
-    assert not has_bends(brief(kind, max_leaf_nodes=2, shapes="auto").fit(X, y))
-    if is_regressor:  # counts do not gain by them
-        counts = brief(kind, objective="poisson", **free).fit(X, y - y.min())
-        assert not has_bends(counts)
-        asked = brief(kind, objective="poisson", **free | {"shapes": "quartiles"})
-        assert has_bends(asked.fit(X, y - y.min()))
-
-
-def test_a_search_with_bends_continues(tmp_path):
-    X, y = rows_with(lambda X: 0.2 * (X.age - 50).abs(), n=200)
-    free = {"size_penalty": "auto", "shapes": "auto", "max_leaf_nodes": 2}
-    whole = brief(EvoTreeRegressor, **free).fit(X, y)
-    assert has_bends(whole)
-    warm = brief(EvoTreeRegressor, **free, warm_start=True, max_generations=2)
-    warm = warm.fit(X, y).set_params(max_generations=4).fit(X, y)
-    path = tmp_path / "run.npz"
-    begun = brief(EvoTreeRegressor, **free, max_generations=2)
-    begun.set_params(checkpoint=Checkpoint(path)).fit(X, y)
-    resumed = brief(EvoTreeRegressor, **free)
-    resumed.set_params(checkpoint=Checkpoint(path, resume=True)).fit(X, y)
-    for model in (warm, resumed):
-        assert model.tree_ == whole.tree_ and model.columns_ == whole.columns_
+    assert_log_linear_leaves_bend(make, np.random.Generator.poisson)
 
 
 @pytest.mark.parametrize(
@@ -538,9 +360,8 @@ def test_knots_are_numbers_of_any_type(kind):
     assert [bend.named("a") for bend in column.bends] == ["a above 4"]
 
 
-@pytest.mark.parametrize("shapes", ["quartiles", {"x0": [("above", 1.0)]}])
-def test_rows_without_columns_do_not_bend(shapes):
+def test_rows_without_columns_have_no_shapes_of_their_own():
     dataset = Dataset.from_arrays(np.eye(4), [0, 1, 0, 1])
-    config = SearchConfig(evolution=Evolution(shapes=shapes))
+    config = SearchConfig(evolution=Evolution(shapes={"x0": [("above", 1.0)]}))
     with pytest.raises(ValueError, match="shapes="):
         search(dataset, config)

@@ -6,11 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
-from evotree import Checkpoint, Dataset, EvoTreeClassifier, load_model, save_model
+from evotree import (
+    Checkpoint,
+    Dataset,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    load_model,
+    save_model,
+)
 from evotree.engine.scores import HALF, fit_score, l1_path
-from evotree.leaf_models import ScoreModels
+from evotree.leaf_models import ScoreModels, SharedModels
+from evotree.texts import export_text
 from tests.reference.scores import l1_objective, l1_regression
 
 
@@ -20,49 +28,74 @@ def standardized(rng, n_rows, n_terms):
     return np.ascontiguousarray(columns / columns.std(axis=1, keepdims=True))
 
 
-@settings(max_examples=15)
-@given(seed=st.integers(0, 2**32 - 1), n_terms=st.integers(1, 6))
-def test_path_reaches_the_least_penalized_loss(seed, n_terms):
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans())
+def test_path_reaches_the_least_penalized_loss(seed, n_terms, is_logistic):
     rng = np.random.default_rng(seed)
     n_rows = 40
     columns = standardized(rng, n_rows, n_terms)
-    y = (columns.sum(axis=0) + rng.normal(size=n_rows) > 0.0).astype(float)
-    y[:2] = 0.0, 1.0
+    y = columns.sum(axis=0) + rng.normal(size=n_rows)
+    if is_logistic:
+        y = (y > 0.0).astype(float)
+        y[:2] = 0.0, 1.0
     weight = rng.integers(1, 4, n_rows).astype(float)
     weight /= weight.sum()
     largest = np.abs(columns @ (weight * (y - weight @ y))).max()
     penalties = largest * np.array([1.0, 0.5, 0.1])
     coefficients, intercepts = np.zeros((3, n_terms)), np.zeros(3)
-    l1_path(columns, y, weight, penalties, coefficients, intercepts)
+    l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts)
     assert np.abs(coefficients[0]).max() < 1e-9  # the least penalty without terms
     for penalty, b, a in zip(penalties, coefficients, intercepts, strict=True):
-        least = l1_objective(
-            columns,
-            y,
-            weight,
-            penalty,
-            *l1_regression(columns, y, weight, penalty, 3000),
-        )
-        assert l1_objective(columns, y, weight, penalty, b, a) <= least + 1e-3
+        asked = columns, y, weight, penalty, is_logistic
+        least = l1_objective(*asked, *l1_regression(*asked, 3000))
+        assert l1_objective(*asked, b, a) <= least + 1e-3
 
 
-def test_path_is_that_of_scikit_learn():
+@pytest.mark.parametrize("is_logistic", [True, False])
+def test_path_is_that_of_scikit_learn(is_logistic):
     rng = np.random.default_rng(0)
     columns = standardized(rng, 300, 12)
-    y = (columns[:3].sum(axis=0) + rng.normal(size=300) > 0.0).astype(float)
-    weight = np.full(300, 1.0 / 300.0)
+    y = columns[:3].sum(axis=0) + rng.normal(size=300)
     penalty = 0.03
+    model = Lasso(alpha=penalty, tol=1e-10)
+    if is_logistic:
+        y = (y > 0.0).astype(float)
+        model = LogisticRegression(
+            C=1.0 / (300.0 * penalty),
+            l1_ratio=1.0,
+            solver="saga",
+            tol=1e-8,
+            max_iter=10_000,
+        )
+    weight = np.full(300, 1.0 / 300.0)
     coefficients, intercepts = np.zeros((1, 12)), np.zeros(1)
-    l1_path(columns, y, weight, np.array([penalty]), coefficients, intercepts)
-    model = LogisticRegression(
-        C=1.0 / (300.0 * penalty),
-        l1_ratio=1.0,
-        solver="saga",
-        tol=1e-8,
-        max_iter=10_000,
-    ).fit(columns.T, y)
-    assert coefficients[0] == pytest.approx(model.coef_[0], abs=5e-3)
-    assert intercepts[0] == pytest.approx(model.intercept_[0], abs=5e-3)
+    penalties = np.array([penalty])
+    l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts)
+    model.fit(columns.T, y)
+    assert coefficients[0] == pytest.approx(np.ravel(model.coef_), abs=5e-3)
+    assert intercepts[0] == pytest.approx(np.ravel(model.intercept_)[0], abs=5e-3)
+
+
+@given(st.integers(0, 2**16), st.booleans())
+@settings(max_examples=10)
+def test_what_a_score_leaves_out_stays_in_its_constant(seed, is_logistic):
+    """A weak term of a column that is far from 0, such as a year, moves all sums by its mean."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 6))
+    y = 3.0 * X[:, 0] + 0.03 * X[:, 1:].sum(axis=1) + rng.normal(size=400)
+    task = "regression"
+    if is_logistic:
+        y, task = (y > 0.0).astype(int), "classification"
+    far = X + np.array([0.0, 2e3, 2e3, -5e3, 1e3, 1e4])
+    near, moved = (
+        fit_score(Dataset.from_arrays(rows, y, task=task), bends=False)
+        for rows in (X, far)
+    )
+    told = [
+        score.log_odds(rows)[:, 1] if is_logistic else score.predict(rows)
+        for score, rows in ((near, X), (moved, far))
+    ]
+    assert told[0] == pytest.approx(told[1], abs=1e-4)
 
 
 def curved_rows(n_rows=600, seed=0):
@@ -166,3 +199,113 @@ def test_a_refit_stands_on_the_same_score(on_score):
     at = refitted.fitted_.split(0).threshold
     again = refitted.edit(X, y).set_threshold(0, at)
     assert np.array_equal(again.predict(X), refitted.predict(X))
+
+
+# ---- targets -------------------------------------------------------------------------------------
+
+
+def rows_of_targets(n_rows=500, seed=0):
+    """Return rows whose targets depend on a hinge of one column and on two columns together."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 4)) + np.array([0.0, 0.0, 0.0, 2000.0])
+    y = 2.0 * np.maximum(X[:, 0], 0.0) + 3.0 * (X[:, 1] > 0.0) * (X[:, 2] > 0.0)
+    return X, y + 0.3 * rng.normal(size=n_rows)
+
+
+@pytest.fixture(scope="module")
+def of_targets():
+    X, y = rows_of_targets()
+    model = EvoTreeRegressor(leaves="score", random_state=0, max_generations=5)
+    model.fit(X, y)
+    assert isinstance(model.tree_.models, SharedModels)
+    assert model.get_n_leaves() > 1 and model.fitted_.schema.bends
+    return model, X, y
+
+
+def test_a_regression_tree_on_a_score_is_their_sum(of_targets):
+    model, X, y = of_targets
+    tree, models = model.tree_, model.tree_.models
+    rows = model.encode(X, bends=True)
+    score, added, leaves = models.score, models.added, model.apply(X)
+    sums = score.intercepts[0] + rows @ score.coefficients[0] + added.intercepts[leaves]
+    sums += np.einsum("ij,ij->i", rows, added.coefficients[leaves])
+    assert model.predict(X) == pytest.approx(np.clip(sums, y.min(), y.max()), abs=2e-2)
+    of_score, of_leaves = (np.count_nonzero(one.coefficients) for one in (score, added))
+    assert tree.n_terms == np.count_nonzero(tree.weights) + of_score + of_leaves
+    inner = models.coefficients[~tree.is_leaf]
+    assert (inner == score.coefficients).all()
+
+
+def test_the_text_of_such_a_tree_has_the_score_once(of_targets):
+    text = export_text(of_targets[0])
+    assert text.count("\nscore = ") == 1
+    assert text.count("predict score") == of_targets[0].get_n_leaves()
+
+
+def test_trees_that_compete_with_a_score_are_about_as_good_as_a_line():
+    """Rows that are a line and noise: in the mean, others are predicted as by least squares."""
+    lost = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(240, 6))
+        y = X @ np.array([1.0, -0.5, 0.5, 0.2, 0.0, 0.0]) + rng.normal(size=240)
+        model = EvoTreeRegressor(random_state=0, max_generations=3)
+        model.fit(X[:120], y[:120])
+        line = LinearRegression().fit(X[:120], y[:120])
+        lost.append(line.score(X[120:], y[120:]) - model.score(X[120:], y[120:]))
+        table = model.choice_.to_frame()
+        assert table.kind.eq("score").sum() == 1 and table.on_score.any()
+    assert np.mean(lost) < 0.04
+
+
+def test_small_trees_of_the_front_stand_on_no_score(of_targets):
+    front = of_targets[0].pareto_front_
+    assert min(tree.complexity for tree in front) < of_targets[0].tree_.complexity
+    has_score = [isinstance(tree.models, SharedModels) for tree in front]
+    assert any(has_score) and not has_score[0]
+
+
+def test_files_edits_and_refits_keep_the_score_of_targets(of_targets, tmp_path):
+    model, X, y = of_targets
+    save_model(tmp_path / "model.json", model)
+    again = load_model(tmp_path / "model.json")
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert isinstance(again.trees[0].models, SharedModels)
+    swapped = model.edit(X, y).swap(0)
+    assert swapped.predict(X) == pytest.approx(model.predict(X), abs=1e-9)
+    pruned = model.edit(X, y).prune(0).tree_
+    assert pruned.n_leaves == 1
+    refitted = model.refit(X, y)
+    assert refitted.leaves == "score"
+    assert np.array_equal(
+        refitted.tree_.models.score.coefficients, model.tree_.models.score.coefficients
+    )
+
+
+def test_a_search_on_a_score_of_targets_is_interrupted_and_goes_on(
+    of_targets, tmp_path
+):
+    model, X, y = of_targets
+    again, path = clone(model), tmp_path / "fit.npz"
+    stop = [lambda run: run.generation == 2]
+    again.set_params(checkpoint=path, callbacks=stop).fit(X, y)
+    resumed = Checkpoint(path, resume=True)
+    again.set_params(checkpoint=resumed, callbacks=None).fit(X, y)
+    assert again.tree_ == model.tree_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "columns"),
+    [
+        ({"monotonic_cst": [1, 0, 0, 0]}, 1),
+        ({"max_terms": 5}, 1),
+        ({"objective": "poisson"}, 1),
+        ({}, 2),
+    ],
+)
+def test_a_score_of_targets_is_refused_where_it_cannot_be(parameters, columns):
+    X, y = rows_of_targets(80)
+    y = np.column_stack([y - y.min()] * columns)
+    model = EvoTreeRegressor(leaves="score", max_generations=1, **parameters)
+    with pytest.raises(ValueError, match="leaves='score'"):
+        model.fit(X, y[:, 0] if columns == 1 else y)

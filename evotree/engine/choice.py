@@ -24,6 +24,7 @@ from evotree.dataset import (
     Dataset,
     fold_count,
     make_folds,
+    split_folds,
 )
 from evotree.engine.config import SearchConfig, is_auto
 from evotree.engine.evolution import ParetoFront
@@ -67,6 +68,9 @@ _MAX_FOLDS = 5
 STANDARD_ERRORS = 0.5
 """By which the loss of a less complex candidate may be above that of the best."""
 
+SCORED_ERRORS = 2.0
+"""By which the loss of trees on a score of targets may be above that of trees alone."""
+
 EVOLVING_ERRORS = 2.0
 """By which the loss of the trees that evolution begins with may be above that of the best."""
 
@@ -94,8 +98,12 @@ class Candidate(NamedTuple):
     # Which penalties the tree has, or which of the bounds of `MENU`; None for what has neither.
     at: int | None = None
     strength: Strength | None = None  # of logistic or log-linear models
-    is_bent: bool = False  # whether columns bend
     is_scored: bool = False  # whether it is the sum of a tree and a score
+
+    @property
+    def has_score(self) -> bool:
+        """Whether it is a score, or stands on one."""
+        return self.is_scored or self.kind == SCORE
 
 
 class Choice(NamedTuple):
@@ -194,10 +202,10 @@ class CandidateLosses:
         rows: Dataset,
         held_out: Dataset,
         trees: FirstTrees,
+        score: Score | None = None,
         end: float = math.inf,
     ) -> Trial:
         """Return what all candidates lose that were fitted to some rows."""
-        score = self.problem.score_of(rows, end) if self.problem.tries_score else None
         of_all = self._of_all(rows, held_out, trees.best, score, end)
         return Trial(
             number,
@@ -219,6 +227,13 @@ class CandidateLosses:
     ) -> Iterator[tuple[Candidate, np.ndarray, tuple[int, int]]]:
         fittest = [several[0] for several in trees]
         reference = trees[len(trees) // 2][0]
+        if score is not None and rows.n_classes == 0:  # targets are what it leaves
+            lost = target_losses(np.zeros(held_out.n_distinct), held_out)
+            yield Candidate(SCORE), lost, (1, 1 + score.n_terms)
+            for tree in self.of_trees(TREE, fittest, rows, held_out):
+                candidate, lost, (n_leaves, complexity) = tree
+                yield candidate, lost, (n_leaves, complexity + score.n_terms)
+            return
         yield from self.of_trees(TREE, fittest, rows, held_out, score, reference)
         if score is not None:
             shares = softmax(score.log_odds(held_out.raw), axis=1)
@@ -359,14 +374,26 @@ def cross_validate(
         if fold and time.perf_counter() >= end:
             return None
         # Not before: it takes much memory.
-        others, held_out = problem.split(dataset, folds, fold)
+        others, held_out = split_folds(dataset, folds, fold)
         # A sample may have no rows of a part; early rows, or few groups, may have one class.
         is_own = dataset.cv is not None or dataset.groups is not None
         has_one = len(np.unique(others.y)) < min(2, dataset.n_classes)
         if 0 in (others.n_rows, held_out.n_rows) or (is_own and has_one):
             return None
+        score = problem.score_of(others, end) if problem.tries_score else None
+        unit = others.target_scale
+        if problem.is_on_score and score is not None:
+            others = others.with_targets(others.raw_targets - score.predict(others.raw))
+            rest = held_out.raw_targets - score.predict(held_out.raw)
+            held_out = held_out.with_targets(rest, like=others)
         trees = search(others, penalties(others))
-        return losses_of.trial(fold, others, held_out, trees, end)
+        trial = losses_of.trial(fold, others, held_out, trees, score, end)
+        if not problem.is_on_score:
+            return trial
+        unit = (others.target_scale / unit) ** 2
+        return trial._replace(
+            losses={one: unit * lost for one, lost in trial.losses.items()}
+        )
 
     is_silent = True
     for trial in map(run, range(min(n_folds, max_folds))):
@@ -389,36 +416,38 @@ def kinds_of(problem: Problem) -> tuple[str, ...]:
     return (TREE, LINEAR) if is_auto(problem.config.leaves) else (LINEAR,)
 
 
-def bent_trials(
+def trials_on_score(
     problem: Problem, trials: Sequence[Trial], end: float
 ) -> list[Trial] | None:
-    """Return trials of columns that bend, in the same folds, if the rule prefers these; else None.
+    """Return trials of trees on a score of targets, in the same folds, if these are preferred.
 
     No further fold is tried once the best of them loses clearly more than the best of the others:
     a single fold says little.
     """
-    kinds = kinds_of(problem)
-    bent: list[Trial] = []
+    scored: list[Trial] = []
     both: list[Trial] = []
-    those_of_bends = trials_of(problem, samples_of(problem)[0], end)
-    for other, trial in zip(trials, those_of_bends, strict=False):
-        bent.append(trial)
+    kinds = kinds_of(problem)
+    is_demanded = problem.plain is not None and problem.plain.config.leaves == SCORE
+    those_on_score = trials_of(problem, samples_of(problem)[0], end)
+    for other, trial in zip(trials, those_on_score, strict=False):
+        scored.append(trial)
         both.append(side_by_side(other, trial))
         table = Table.of(both)
-        best, best_other = (table.best(*kinds, is_bent=side) for side in (True, False))
+        best, best_other = table.best(*kinds, SCORE, is_scored=True), table.best(*kinds)
         gain, error = table.gain(best, best_other)
-        if gain < -EVOLVING_ERRORS * error:
+        if gain < -EVOLVING_ERRORS * error and not is_demanded:
             return None
-        if len(bent) == len(trials):
-            return bent if table.simplest(STANDARD_ERRORS, *kinds).is_bent else None
-    return None
+    return scored if len(scored) == len(trials) else None
 
 
-def side_by_side(trial: Trial, bent: Trial) -> Trial:
-    """Return a trial of the candidates of two of the same fold, in one of which columns bend."""
+def side_by_side(trial: Trial, scored: Trial) -> Trial:
+    """Return a trial of the candidates of two of the same fold, one of trees on a score."""
     marked: list[Any] = [
-        {one._replace(is_bent=True): value for one, value in values.items()}
-        for values in (bent.losses, bent.sizes)
+        {
+            one._replace(is_scored=one.kind != SCORE): value
+            for one, value in values.items()
+        }
+        for values in (scored.losses, scored.sizes)
     ]
     return trial._replace(
         losses=trial.losses | marked[0], sizes=trial.sizes | marked[1]
@@ -450,7 +479,7 @@ def with_evolution(
         left = seconds_until(end, 1.0 / len(trials))
         if left <= 0.0:
             return trials
-        others, held_out = problem.split(rows, folds, trial.fold)
+        others, held_out = split_folds(rows, folds, trial.fold)
         penalties = penalties_of_rows(problem.config, others)[: at + 1]
         noisy = with_noise(problem, others, own_streams()[1])
         found = [*trial.trees.best[at], *trial.trees.made]
@@ -495,7 +524,7 @@ def with_sizes(
     for trial in trials:
         if time.perf_counter() >= end:
             return trials
-        others, held_out = problem.split(rows, folds, trial.fold)
+        others, held_out = split_folds(rows, folds, trial.fold)
         found = [*(several[0] for several in trial.trees.best), *trial.evolved]
         front = ParetoFront()
         front.update(
@@ -610,12 +639,11 @@ class Table(NamedTuple):
                 found = one
         return found
 
-    def best(self, *kinds: str, is_bent: bool = False) -> Candidate:
-        """Return the candidate of some kinds that loses least, with bends or without."""
+    def best(self, *kinds: str, is_scored: bool = False) -> Candidate:
+        """Return the candidate of some kinds that loses least, with a score or without."""
         losses = self.losses @ self.weights
         is_kind = [
-            one.kind in kinds and one.is_bent == is_bent and not one.is_scored
-            for one in self.candidates
+            one.kind in kinds and one.has_score == is_scored for one in self.candidates
         ]
         return self.candidates[int(np.where(is_kind, losses, np.inf).argmin())]
 
@@ -648,6 +676,7 @@ def verdict_of(
     penalties: Sequence[Any],
     kinds: Sequence[str] = (TREE, LOGISTIC),
     *,
+    standard_errors: float = STANDARD_ERRORS,
     demands_score: bool = False,
 ) -> Verdict:
     """Return what trials say, or the first penalties where there are none.
@@ -669,7 +698,7 @@ def verdict_of(
     present = {one.kind for one in table.candidates}
     # A tree of logistic models stands on no score.
     kinds = [kind for kind in kinds if not (demands_score and kind == LOGISTIC)]
-    winner = table.simplest(STANDARD_ERRORS, *kinds)
+    winner = table.simplest(standard_errors, *kinds)
     if EVOLVED in present:
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.prefers(evolved, winner):
@@ -725,17 +754,27 @@ def on_score(
     return best
 
 
-def beside_plain(
-    verdict: Verdict,
-    plain: Sequence[Trial],
-    bent: Sequence[Trial],
+def with_score(
+    plain: Verdict,
+    trials: Sequence[Trial],
+    scored: Sequence[Trial],
     penalties: Sequence[Any],
+    *,
+    demanded: bool = False,
 ) -> Verdict:
-    """Return the verdict on columns that bend, whose table has those that do not, too."""
-    both = [side_by_side(one, other) for one, other in zip(plain, bent, strict=True)]
-    winner = verdict.winner._replace(is_bent=True)
-    columns = choice_columns(both, Table.of(both), penalties, winner)
-    return verdict._replace(winner=winner, columns=columns)
+    """Return the verdict on trees, or on trees on a score of targets.
+
+    The latter stand unless they lose clearly more, or are demanded.
+    """
+    verdict = verdict_of(scored, penalties, (TREE, SCORE), standard_errors=1.0)
+    both = [side_by_side(*pair) for pair in zip(trials, scored, strict=True)]
+    table = Table.of(both)
+    winner = verdict.winner._replace(is_scored=verdict.winner.kind != SCORE)
+    gain, error = table.gain(winner, plain.winner)
+    if demanded or gain >= -SCORED_ERRORS * error:
+        plain = verdict._replace(winner=winner)
+    columns = choice_columns(both, table, penalties, plain.winner)
+    return plain._replace(columns=columns)
 
 
 def choice_columns(
@@ -772,8 +811,6 @@ def choice_columns(
     }
     if any(one.is_scored for one in table.candidates):
         columns["on_score"] = [one.is_scored for one in table.candidates]
-    if any(one.is_bent for one in table.candidates):
-        columns["bends"] = [one.is_bent for one in table.candidates]
     for trial in trials:
         losses = np.array([trial.losses[one] for one in table.candidates])
         columns[f"fold_{trial.fold}"] = losses @ trial.weights / trial.weights.sum()

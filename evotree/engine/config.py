@@ -49,9 +49,6 @@ OPERATORS = {
 AUTO = "auto"
 """What cross-validation chooses."""
 
-QUARTILES = "quartiles"
-"""Bends for targets of every kind, with knots among quartiles."""
-
 MIN_ROWS = 5
 """A node of the first trees with fewer training rows is a leaf."""
 
@@ -274,15 +271,13 @@ class Evolution(Configuration):
     hold : list of int, or None, default=None
         Splits of `start`, by their numbers, that all trees have in the same places, bit for bit,
         with all splits above them.
-    shapes : {"auto", "quartiles"}, dict of str to list of pairs, or None, default="auto"
+    shapes : "auto", dict of str to list of pairs, or None, default="auto"
         Whether the effect of a column of numbers may bend. Its terms may then be ``age above 52``,
         which is ``max(age - 52, 0)``, ``age below 52``, which is ``max(52 - age, 0)``, or
-        ``log(income)`` where it is positive and skewed, in splits and in linear leaves alike.
-        ``"quartiles"`` finds knots there (`evotree.engine.bends`), and takes bends where
-        cross-validation prefers them. ``"auto"`` does so for the squared error where penalties are
-        chosen, too; for classes, counts and times bends were not clearly better. Those of a dict
-        are there in any case: ``{"age": [("above", 52.0)], "income": [("log", 1.0)]}`` names kinds
-        and knots, of a logarithm the least number that it is taken of. With None no column bends.
+        ``log(income)`` where it is positive and skewed. With ``"auto"`` scores have such terms,
+        with knots at octiles. Those of a dict are features of splits and linear leaves:
+        ``{"age": [("above", 52.0)], "income": [("log", 1.0)]}`` names kinds and knots, of a
+        logarithm the least number that it is taken of. With None no column bends.
     """
 
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
@@ -304,7 +299,7 @@ class Evolution(Configuration):
     operators: Annotated[Any, dict, None] = None
     start: Annotated[Any, object] = None
     hold: Annotated[Any, "array-like", None] = None
-    shapes: Annotated[Any, StrOptions({AUTO, QUARTILES}), dict, None] = AUTO
+    shapes: Annotated[Any, StrOptions({AUTO}), dict, None] = AUTO
 
     def __post_init__(self) -> None:
         super().__post_init__()

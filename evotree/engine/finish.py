@@ -5,10 +5,10 @@ training rows, predicts by these alone, and says what it is worth on them.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import compress, takewhile
 from numbers import Integral
 from typing import Any
 
@@ -17,13 +17,17 @@ import numpy as np
 from evotree.configuration import SCORE
 from evotree.dataset import Dataset
 from evotree.engine.bends import without_lone_bends
-from evotree.engine.choice import LINEAR, Candidate, Choice
+from evotree.engine.choice import LINEAR, Candidate, Choice, penalties_of_rows
 from evotree.engine.evolution import ParetoFront, Run
-from evotree.engine.problem import Penalties, Problem, half_way_to
+from evotree.engine.populations import trees_of, with_noise
+from evotree.engine.problem import Penalties, Problem, half_way_to, seconds_until
 from evotree.engine.scores import (
     Widened,
     again_on_score,
+    blank_leaf,
+    on_line,
     one_leaf,
+    rest_of,
     rounded_score,
 )
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
@@ -37,7 +41,7 @@ from evotree.front import (
     own_scores,
     undominated,
 )
-from evotree.leaf_models import ScoreModels
+from evotree.leaf_models import LeafModels, ScoreModels, SharedModels
 from evotree.operators.constraints import (
     Constraint,
     Held,
@@ -55,7 +59,9 @@ from evotree.operators.losses import quality_on
 from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
+from evotree.operators.variation import distinct
 from evotree.parallel import thread_map
+from evotree.rng import own_streams
 from evotree.tree import (
     Individual,
     ObliqueTree,
@@ -132,17 +138,30 @@ def finish_run(
     hall_of_fame = finisher.in_time(finisher.tree, run.hall_of_fame)
     best_trees = finisher.in_time(finisher.tree, [*run.best_trees.values()])
     dataset = problem.dataset
-    score = None
-    if choice.winner.is_scored or choice.winner.kind == SCORE:
-        score = problem.score_of(dataset, problem.ends.trees)
-    if score is not None:
-        wide = Widened.of(dataset, score, problem.evolution.scaling)
+    wide = problem.wide
+    if wide is not None:  # trees are of what a score of the targets leaves
+        assert problem.plain is not None
         dataset = wide.rows
-        finisher = Finisher(replace(problem, dataset=dataset), choice.penalties)
-        members, hall_of_fame, best_trees = (
-            list(map(wide.tree, trees)) for trees in (members, hall_of_fame, best_trees)
+        finisher = Finisher(replace(problem.plain, dataset=dataset), choice.penalties)
+        if choice.winner.kind == SCORE:
+            best = FrontTree.of(blank_leaf(problem.dataset), 0.0, SCORE)
+        best, *members = (finisher.on_line(wide, tree) for tree in (best, *members))
+        hall_of_fame, best_trees = (
+            [wide.on_score(wide.tree(tree)) for tree in trees]
+            for trees in (hall_of_fame, best_trees)
         )
-        best = finisher.on_score(wide, choice.winner, wide.tree(best))
+        members += map(wide.tree, smaller_members(problem.plain, best.complexity))
+    elif choice.winner.has_score:
+        score = problem.score_of(dataset, problem.ends.trees)
+        if score is not None:
+            wide = Widened.of(dataset, score, problem.evolution.scaling)
+            dataset = wide.rows
+            finisher = Finisher(replace(problem, dataset=dataset), choice.penalties)
+            members, hall_of_fame, best_trees = (
+                list(map(wide.tree, trees))
+                for trees in (members, hall_of_fame, best_trees)
+            )
+            best = finisher.on_score(wide, choice.winner, wide.tree(best))
     members = front_with(best, members)
     return Result(
         run,
@@ -155,6 +174,19 @@ def finish_run(
         best_trees=dict(zip(run.best_trees, best_trees, strict=False)),
         dataset=dataset,
     )
+
+
+def smaller_members(problem: Problem, complexity: int) -> list[FrontTree]:
+    """Return the best of the first trees, pruned to all sizes below some complexity."""
+    penalties = penalties_of_rows(problem.config, problem.dataset)
+    rows = with_noise(problem, problem.dataset, own_streams()[1])
+    seconds = seconds_until(problem.ends.trees, 0.5)
+    found = [several[0] for several in trees_of(problem, rows, penalties, seconds).best]
+    front = ParetoFront()
+    front.update(compress(found, distinct(found)))
+    front.add_prunings(rows, half_way_to(problem.ends.trees))
+    smaller = [tree for tree in front if tree.complexity < complexity]
+    return Finisher(problem, penalties[len(penalties) // 2]).members(smaller)
 
 
 def front_with(best: FrontTree, members: Sequence[FrontTree]) -> list[FrontTree]:
@@ -218,6 +250,7 @@ class Finisher:
 
     def __init__(self, problem: Problem, penalties: Penalties) -> None:
         self.problem = problem
+        self.penalties = penalties
         self.constraints = problem.constraints
         self.precision = problem.config.precision
         self.rows = problem.dataset.penalized(penalties.term)
@@ -301,9 +334,21 @@ class Finisher:
             filled = rows.refill(filled)
         if isinstance(tree.models, ScoreModels):
             return again_on_score(filled, tree.models)
+        if isinstance(tree.models, SharedModels):
+            score = tree.models.score
+            rest = replace(self.problem, dataset=self._rest(score))
+            return on_line(Finisher(rest, self.penalties).refilled(filled), score)
         if strength is None:
             return self._with_leaves(filled)
         return self._filled(filled, strength)
+
+    def _rest(self, score: LeafModels) -> Dataset:
+        """Return the rows with what a score leaves, whose leaves have no bends of the score."""
+        rows = rest_of(self.problem.dataset, score)
+        if isinstance(self.problem.evolution.shapes, Mapping):  # the user's own
+            return rows
+        used = np.setdiff1d(np.arange(rows.X.shape[1]), list(rows.schema.bends))
+        return rows.evolved_for(replace(rows.objective, used=tuple(used.tolist())))
 
     def broken(self, tree: ObliqueTree) -> list[Constraint]:
         """Return the constraints that a tree over raw features breaks."""
@@ -389,6 +434,11 @@ class Finisher:
         made = rounded_score(made, self.rows, self.precision)
         origin = SCORE if made.n_leaves == 1 else tree.origin
         return FrontTree.of(made, scores_on(self.rows, made)[0], origin)
+
+    def on_line(self, wide: Widened, tree: FrontTree) -> FrontTree:
+        """Return a tree of what a score of targets leaves, on the score."""
+        made = wide.on_score(wide.tree(tree))
+        return FrontTree.of(made, scores_on(self.rows, made)[0], tree.origin)
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""

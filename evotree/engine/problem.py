@@ -10,18 +10,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from evotree.configuration import SCORE, LinearLeaves
-from evotree.dataset import Dataset, split_folds
-from evotree.engine.bends import bent_schema, open_features
+from evotree.configuration import LINEAR, SCORE, LinearLeaves
+from evotree.dataset import EXPOSURE, Dataset
 from evotree.engine.config import (
     AUTO,
-    QUARTILES,
     Evolution,
     SearchConfig,
     evolution_of,
     is_auto,
 )
-from evotree.engine.scores import Score, fit_score
+from evotree.engine.scores import Score, Widened, fit_score, rest_of
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import (
@@ -114,9 +112,10 @@ class Problem:
     class_weight: Any = None
     # The models that leaves of counts are given in the end.
     leaf_models: LogLinearLeaves | None = None
-    # The same with columns that bend, where these compete.
-    bent: "Problem | None" = None
-    has_found_bends: bool = False  # those of the columns were found by the rows
+    # The same trees on a score of the targets, where these compete; else what they are of.
+    scored: "Problem | None" = None
+    plain: "Problem | None" = None
+    wide: Widened | None = None  # rows with the score that the targets are less
 
     @cached_property
     def evolution(self) -> Evolution:
@@ -142,8 +141,8 @@ class Problem:
         return name if name in LOSSES else plain, 1.0
 
     @cached_property
-    def tries_logistic(self) -> bool:
-        """Whether trees of logistic models compete: where nothing bounds their terms."""
+    def is_open(self) -> bool:
+        """Whether models of all columns may compete: where nothing bounds their terms."""
         config = self.config
         bounds = (
             config.max_terms,
@@ -153,42 +152,46 @@ class Problem:
             self.evolution.hold,
         )
         return (
-            self.loss_of_probabilities is not None
-            and is_auto(config.term_penalty)
+            is_auto(config.term_penalty)
             and all(bound is None for bound in bounds)
             and self.evolution.variation.algorithm != "nsga2"
             and self.has_seeds
         )
 
     @property
+    def tries_logistic(self) -> bool:
+        """Whether trees of logistic models compete."""
+        return self.loss_of_probabilities is not None and self.is_open
+
+    @property
     def tries_score(self) -> bool:
         """Whether a score competes, and trees on it."""
-        return self.tries_logistic and self.config.leaves in (AUTO, SCORE)
+        rows = self.dataset
+        has_loss = self.loss_of_probabilities is not None or (
+            rows.n_classes == 0
+            and rows.outputs is None
+            and EXPOSURE not in rows.extras
+            and self.config.objective in (None, "squared_error")
+        )
+        is_asked = self.config.leaves in (AUTO, SCORE) or self.is_on_score
+        return has_loss and is_asked and self.is_open
+
+    @property
+    def is_on_score(self) -> bool:
+        """Whether the trees stand on a score of the targets."""
+        return self.plain is not None
 
     def score_of(self, rows: Dataset, end: float) -> Score | None:
-        """Return the score of some rows, whose columns have hinges where bends are looked for."""
-        bends = self.evolution.shapes in (AUTO, QUARTILES) and not rows.schema.bends
+        """Return the score of some rows, whose columns have hinges where they may bend."""
+        bends = self.evolution.shapes == AUTO and not rows.schema.bends
         return fit_score(rows, end, bends=bends)
 
     @property
     def has_one_kind(self) -> bool:
         """Whether trees of class shares, or for targets, are all that may be returned."""
         return (
-            self.leaf_models is None and not self.tries_logistic and self.bent is None
+            self.leaf_models is None and not self.tries_logistic and self.scored is None
         )
-
-    def split(
-        self, rows: Dataset, folds: np.ndarray, fold: int
-    ) -> tuple[Dataset, Dataset]:
-        """Return the rows of all folds but one, and those of that one.
-
-        Of bends that were found those are open that are found by the first rows alone.
-        """
-        others, held_out = split_folds(rows, folds, fold)
-        if not self.has_found_bends:
-            return others, held_out
-        is_closed = ~open_features(others)
-        return others.closed(is_closed), held_out.closed(is_closed)
 
     @property
     def judges_evolution(self) -> bool:
@@ -220,9 +223,24 @@ class Problem:
         """Whether some first trees are optimized."""
         return not self.shares.keys().isdisjoint((TAO, WIDTHS))
 
-    def as_chosen(self, is_bent: bool) -> "Problem":
-        """Return the problem whose columns bend, if these were chosen; else this one."""
-        return self.bent if is_bent and self.bent is not None else self
+    def as_chosen(self, is_scored: bool) -> "Problem":
+        """Return the problem of what a score of the targets leaves, if it was chosen."""
+        return self.rest if is_scored and self.scored is not None else self
+
+    @cached_property
+    def rest(self) -> "Problem":
+        """The problem of what a score of the targets leaves."""
+        assert self.scored is not None
+        rows = self.dataset
+        score = self.score_of(rows, math.inf)
+        if score is None:
+            return self
+        wide = Widened.of(rows, score, self.evolution.scaling)
+        wide = wide.rounded(self.config.precision)
+        rest = rest_of(wide.rows, wide.line).raw_targets
+        return replace(
+            self.scored, dataset=self.scored.dataset.with_targets(rest), wide=wide
+        )
 
 
 def seconds_until(end: float, share: float = 1.0) -> float:
@@ -258,26 +276,15 @@ def prepare(
         class_weight=class_weight,
     )
     problem = make(dataset)
-    shapes = evolution.shapes
-    if not schema.is_table and shapes not in (AUTO, None):
+    if evolution.shapes not in (AUTO, None) and not schema.is_table:
         raise ValueError(
-            f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, "
+            f"shapes={evolution.shapes!r}: of rows without columns, as a search by a Dataset has, "
             f"allowed are {AUTO!r} and None."
         )
-    if not schema.is_table or shapes not in (AUTO, QUARTILES):
+    if not problem.tries_score or problem.dataset.n_classes:
         return problem
-    chooses = is_auto(config.size_penalty) or is_auto(config.term_penalty)
-    if shapes == AUTO and not (chooses and config.objective == "squared_error"):
-        return problem
-    if schema.bends:  # of a model that is edited
-        return problem
-    constraint = getattr(problem.dataset.objective, "constraint", None)
-    signs = None if constraint is None else constraint.array
-    bent = bent_schema(schema, problem.dataset, signs)
-    if bent == schema:
-        return problem
-    rows = dataset.with_schema(bent, bent.with_bends(dataset.raw), evolution.scaling)
-    return replace(problem, bent=replace(make(rows), has_found_bends=True))
+    scored = make(dataset, config=replace(config, leaves=LINEAR))
+    return replace(problem, scored=replace(scored, plain=problem))
 
 
 def _problem_of(dataset: Dataset, *, config: SearchConfig, **fixed: Any) -> Problem:
@@ -305,9 +312,9 @@ def _problem_of(dataset: Dataset, *, config: SearchConfig, **fixed: Any) -> Prob
     problem = Problem(dataset, config, constraints, leaf_models=models, **fixed)
     if config.leaves == SCORE and not problem.tries_score:
         raise ValueError(
-            f"leaves={SCORE!r}: allowed for columns of a table or array, objectives of "
-            "probabilities or the accuracy, term_penalty='auto', and no bound on terms, order or "
-            "interactions."
+            f"leaves={SCORE!r}: allowed for objectives of probabilities, the accuracy or the "
+            "squared error of one target without exposures, term_penalty='auto', and no bound on "
+            "terms, order or interactions."
         )
     return problem
 

@@ -1,9 +1,9 @@
-"""A score with curves: a logistic regression of few terms, which are columns and hinges of them.
+"""A score with curves: a regression of few terms, which are columns and hinges of them.
 
 The coefficients are penalized by their absolute values (Tibshirani 1996), so that most are 0, along
 a path of penalties by coordinate descent on quadratic approximations (Friedman, Hastie and
 Tibshirani 2010). Of the penalties the one is taken whose score loses least on rows held out. More
-than two classes have a score each, of one class against the others.
+than two classes have a score each, of one class against the others; that of targets is linear.
 
 References
 ----------
@@ -11,6 +11,8 @@ Tibshirani R. (1996). Regression shrinkage and selection via the lasso. Journal 
 Statistical Society B 58(1), 267-288.
 Friedman J., Hastie T., Tibshirani R. (2010). Regularization paths for generalized linear models
 via coordinate descent. Journal of Statistical Software 33(1).
+Zou H. (2006). The adaptive lasso and its oracle properties. Journal of the American Statistical
+Association 101(476), 1418-1429.
 Tibshirani R. et al. (2012). Strong rules for discarding predictors in lasso-type problems. Journal
 of the Royal Statistical Society B 74(2), 245-266.
 """
@@ -30,7 +32,12 @@ from evotree.engine.bends import bends_of, correlations
 from evotree.fitness.linear_leaves import leaf_of
 from evotree.fitness.probabilities import LEAST
 from evotree.front import FrontTree
-from evotree.leaf_models import ScoreModels
+from evotree.leaf_models import (
+    LARGEST_SCORE,
+    LeafModels,
+    ScoreModels,
+    SharedModels,
+)
 from evotree.operators.initialization.logistic import SoftTree, tree_of_model
 from evotree.operators.structure.rounding import round_models
 from evotree.rng import as_generator, own_streams
@@ -42,6 +49,15 @@ OCTILES = tuple(k / 8 for k in range(1, 8))
 
 PENALTIES = tuple(np.geomspace(1.0, 0.01, 11)[1:].tolist())
 """Shares of the least penalty that leaves no term; so a score has one, however shrunk."""
+
+PENALTIES_OF_TARGETS = tuple(np.geomspace(1.0, 0.001, 16)[1:].tolist())
+"""The same for targets, of which a line may tell nearly all."""
+
+PENALTIES_AGAIN = tuple(np.geomspace(1.0, 0.0001, 24)[1:].tolist())
+"""The same for the second fit, whose terms are penalized by what the first one found."""
+
+NEAR_BEST = 1.01
+"""The largest penalty is taken whose loss is within this of the least."""
 
 MOST_FEATURES, MOST_BENT = 2_000, 128
 """How many features may be terms, and how many of them may bend."""
@@ -58,6 +74,9 @@ LEAST_SHARE = 1e-3
 LEAST_INFLUENCE = 0.02
 """A term of less influence than this share of the strongest one's is left out."""
 
+LEAST_OF_REST = 0.03
+"""Of targets, than this share of the standard deviation that the score leaves."""
+
 _HELD_OUT_ROWS, _MAX_FOLDS = 600, 5
 _MAX_ROUNDS, _MAX_SWEEPS, _ALL_EVERY = 20, 100, 10
 _TOLERANCE = 1e-5  # change of the loss of a row, in a sweep
@@ -67,7 +86,7 @@ _DECIMALS = 2  # of points
 
 
 class Score(NamedTuple):
-    """Linear scores of classes over features and bends of these, in raw units.
+    """Linear scores of classes, or of targets, over features and bends of these, in raw units.
 
     Of two classes there is one, the log-odds of the second; of more there is one for each.
     """
@@ -76,6 +95,8 @@ class Score(NamedTuple):
     bends: tuple[Bend | None, ...]  # of each term, None for the feature itself
     coefficients: np.ndarray  # (n_scores, n_terms)
     intercepts: np.ndarray  # (n_scores,)
+    lowest: float = -LARGEST_SCORE  # of what targets are predicted
+    highest: float = LARGEST_SCORE
 
     @property
     def n_terms(self) -> int:
@@ -89,6 +110,11 @@ class Score(NamedTuple):
         """
         scores = self.coefficients @ terms_of(raw, self.features, self.bends)
         return with_first_class(scores.T + self.intercepts)
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """Return the targets of rows, of shape (n_rows,), within the range of those trained on."""
+        sums = self.coefficients[0] @ terms_of(raw, self.features, self.bends)
+        return np.clip(sums + self.intercepts[0], self.lowest, self.highest)
 
     def joined(self, tree: ObliqueTree, raw: np.ndarray) -> np.ndarray:
         """Return the probabilities of the sum of this and a tree over raw features, both halved."""
@@ -114,18 +140,19 @@ def terms_of(
 
 
 @kernel
-def l1_path(columns, y, weight, penalties, coefficients, intercepts):
-    """Write the coefficients and intercepts of logistic regressions at falling penalties.
+def l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts):
+    """Write the coefficients and intercepts of regressions at falling penalties.
 
-    The rows of `columns` are standardized terms; weights add up to 1, `y` is 0 or 1 and has both.
+    The rows of `columns` are standardized terms; weights add up to 1. Of logistic ones `y` is 0 or
+    1, and has both; others lose half the squared error.
     """
     m, n = columns.shape
     b = np.zeros(m)
-    share = 0.0
+    mean = 0.0
     for i in range(n):
-        share += weight[i] * y[i]
-    intercept = math.log(share / (1.0 - share))
-    log_odds = np.full(n, intercept)
+        mean += weight[i] * y[i]
+    intercept = math.log(mean / (1.0 - mean)) if is_logistic else mean
+    sums = np.full(n, intercept)
     w, r = np.empty(n), np.empty(n)
     is_in = np.zeros(m, dtype=np.bool_)
     curvature = np.empty(m)
@@ -135,8 +162,10 @@ def l1_path(columns, y, weight, penalties, coefficients, intercepts):
         for rounds in range(_MAX_ROUNDS):
             total = 0.0
             for i in range(n):
-                p = 1.0 / (1.0 + math.exp(-log_odds[i]))
-                w[i] = weight[i] * max(p * (1.0 - p), _LEAST_CURVATURE)
+                w[i], p = weight[i], sums[i]
+                if is_logistic:
+                    p = 1.0 / (1.0 + math.exp(-p))
+                    w[i] = weight[i] * max(p * (1.0 - p), _LEAST_CURVATURE)
                 r[i] = weight[i] * (y[i] - p)
                 total += w[i]
             # The strong rule says which terms may enter; later rounds add what it has missed.
@@ -159,7 +188,7 @@ def l1_path(columns, y, weight, penalties, coefficients, intercepts):
                 step /= total
                 intercept += step
                 for i in range(n):
-                    log_odds[i] += step
+                    sums[i] += step
                     r[i] -= w[i] * step
                 change = total * step * step
                 for j in range(m):
@@ -174,7 +203,7 @@ def l1_path(columns, y, weight, penalties, coefficients, intercepts):
                     if step != 0.0:
                         b[j] += step
                         for i in range(n):
-                            log_odds[i] += step * columns[j, i]
+                            sums[i] += step * columns[j, i]
                             r[i] -= w[i] * step * columns[j, i]
                         change = max(change, curvature[j] * step * step)
                 if sweep == 0:
@@ -206,28 +235,42 @@ class _Terms:
         self.standardized = columns if len(kept) == len(columns) else columns[kept]
         self.standardized /= self.spread[:, None]
 
-    def gradient(self, y: np.ndarray) -> float:
-        """Return the least penalty that leaves no term."""
-        share = self.weight @ y
-        return float(
-            np.abs(self.standardized @ (self.weight * (y - share))).max(initial=0.0)
-        )
+    def place(self, raw: np.ndarray) -> np.ndarray:
+        """Return the terms of other rows, in the same standard units."""
+        columns = terms_of(raw, self.features, self.bends)
+        columns -= self.mean[:, None]
+        columns /= self.spread[:, None]
+        return columns
 
     def path(
-        self, y: np.ndarray, penalties: np.ndarray
+        self,
+        y: np.ndarray,
+        shares: Sequence[float],
+        freedom: np.ndarray,
+        *,
+        is_logistic: bool,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients (n_penalties, n_terms) and intercepts, in raw units.
+        """Return the coefficients (n_penalties, n_terms) and intercepts, of standardized terms.
 
-        A class that no row has, or all have, has no terms.
+        The penalties are shares of the least one that leaves no term; that of a term is divided by
+        its freedom, and terms without any stay out. A class that no row has, or all have, has none.
         """
-        coefficients = np.zeros((len(penalties), len(self.features)))
-        intercepts = np.zeros(len(penalties))
-        if y.min() == y.max():
+        coefficients = np.zeros((len(shares), len(self.features)))
+        intercepts = np.zeros(len(shares))
+        if is_logistic and y.min() == y.max():
             odds = math.log(LEAST / (1.0 - LEAST))
             return coefficients, intercepts + (-odds if y.max() else odds)
-        l1_path(self.standardized, y, self.weight, penalties, coefficients, intercepts)
-        coefficients /= self.spread
-        return coefficients, intercepts - coefficients @ self.mean
+        is_open = np.flatnonzero(freedom > 0.0)
+        columns = self.standardized
+        if len(is_open) < len(columns) or (freedom != 1.0).any():
+            columns = columns[is_open] * freedom[is_open, None]
+        rest = self.weight * (y - self.weight @ y)
+        largest = np.abs(columns @ rest).max(initial=0.0)
+        found = np.zeros((len(shares), len(is_open)))
+        penalties = largest * np.asarray(shares)
+        l1_path(columns, y, self.weight, penalties, is_logistic, found, intercepts)
+        coefficients[:, is_open] = found * freedom[is_open]
+        return coefficients, intercepts
 
 
 def _offered(
@@ -252,72 +295,126 @@ def _offered(
 def fit_score(
     rows: Dataset, end: float = math.inf, *, bends: bool = True
 ) -> Score | None:
-    """Return the score of rows of classes; None where there is nothing to tell apart, or no time.
+    """Return the score of rows; None where there is nothing to tell apart, or no time.
 
     Columns have hinges if `bends` is true. It is the same for all seeds.
     """
     if len(np.unique(rows.y)) < 2 or time.perf_counter() >= end:
         return None
-    labels = [1] if rows.n_classes == 2 else list(range(rows.n_classes))
+    labels = [1] if rows.n_classes <= 2 else list(range(rows.n_classes))
     of_folds, _, of_rows, _ = own_streams()
     rows = _thinned(rows, MOST_ROWS // len(labels), of_rows)
     terms = _Terms(rows, bends)
-    targets = [(rows.y == label).astype(np.float64) for label in labels]
-    largest = np.array([terms.gradient(y) for y in targets])
-    if largest.max() == 0.0:
+    if not len(terms.features):
         return None
-    penalties = largest[:, None] * np.array(PENALTIES)
-    best = _held_out_losses(rows, labels, penalties, of_folds, end, bends).argmin(
-        axis=1
-    )
-    paths = [
-        terms.path(y, steps[: at + 1])
-        for y, steps, at in zip(targets, penalties, best, strict=True)
-    ]
-    coefficients = np.array([path[-1] for path, _ in paths])
-    influence = np.abs(coefficients) * terms.spread
-    coefficients[influence < LEAST_INFLUENCE * influence.max(axis=1, keepdims=True)] = (
-        0.0
-    )
+    folds = list(_folds_of(rows, of_folds, end, bends))
+    fits = [_fitted(terms, rows, folds, label) for label in labels]
+    coefficients = np.array([one for one, _ in fits])
     used = np.flatnonzero(coefficients.any(axis=0))
+    coefficients = coefficients[:, used] / terms.spread[used]
+    intercepts = np.array([one for _, one in fits]) - coefficients @ terms.mean[used]
+    bends_used = tuple(terms.bends[j] for j in used.tolist())
+    if rows.n_classes:
+        return Score(terms.features[used], bends_used, coefficients, intercepts)
     return Score(
         terms.features[used],
-        tuple(terms.bends[j] for j in used.tolist()),
-        coefficients[:, used],
-        np.array([intercepts[-1] for _, intercepts in paths]),
+        bends_used,
+        rows.target_scale * coefficients,
+        rows.target_mean + rows.target_scale * intercepts,
+        lowest=float(rows.raw_targets.min()),
+        highest=float(rows.raw_targets.max()),
     )
 
 
-def _held_out_losses(
-    rows: Dataset,
-    labels: Sequence[int],
-    penalties: np.ndarray,
-    stream: np.ndarray,
-    end: float,
-    bends: bool,
-) -> np.ndarray:
-    """Return what each score loses on rows held out at each of its penalties."""
-    losses = np.zeros(penalties.shape)
+class _Fold(NamedTuple):
+    """What a score is fitted to, and what judges its penalties."""
+
+    terms: _Terms
+    rows: Dataset
+    held_out: Dataset
+    columns: np.ndarray  # the terms of the rows held out, (n_terms, n_rows)
+
+
+def _folds_of(
+    rows: Dataset, stream: np.ndarray, end: float, bends: bool
+) -> Iterator[_Fold]:
+    """Yield folds until so many rows are held out as tell penalties apart."""
     n_folds = fold_count(rows, _MAX_FOLDS)
     if n_folds == 0:
-        return losses
+        return
     folds = make_folds(rows, n_folds, stream)
     for fold in range(min(n_folds, math.ceil(_HELD_OUT_ROWS * n_folds / rows.n_rows))):
         others, held_out = split_folds(rows, folds, fold)
         if min(others.n_distinct, held_out.n_distinct) == 0:
             continue
         if time.perf_counter() >= end:
-            break
+            return
         terms = _Terms(others, bends)
-        columns = terms_of(held_out.raw, terms.features, terms.bends)
-        for at, label in enumerate(labels):
-            y = (others.y == label).astype(np.float64)
-            coefficients, intercepts = terms.path(y, penalties[at])
-            shares = expit(coefficients @ columns + intercepts[:, None])
-            shares = np.clip(shares, LEAST, 1.0 - LEAST)
-            lost = -np.log(np.where(held_out.y == label, shares, 1.0 - shares))
-            losses[at] += lost @ held_out.sample_weight
-    return losses
+        yield _Fold(terms, others, held_out, terms.place(held_out.raw))
+
+
+def _fitted(
+    terms: _Terms, rows: Dataset, folds: Sequence[_Fold], label: int
+) -> tuple[np.ndarray, float]:
+    """Return the coefficients of standardized terms, and the intercept, of one score.
+
+    That of targets is fitted twice: the second penalty of a term is the less, the stronger it was
+    at first, so that half as many terms tell as much (the adaptive lasso, Zou 2006). Scores of
+    classes rank worse then.
+    """
+    is_logistic = rows.n_classes > 0
+    y = _target(rows, label)
+    freedom = np.ones(len(terms.features))
+    freedoms = [np.ones(len(one.terms.features)) for one in folds]
+    shares = PENALTIES if is_logistic else PENALTIES_OF_TARGETS
+    lost, found = _held_out_losses(folds, label, shares, freedoms)
+    at = int(lost.argmin())
+    path = terms.path(y, shares[: at + 1], freedom, is_logistic=is_logistic)
+    strength = np.abs(path[0][-1])
+    least = LEAST_INFLUENCE * strength.max()
+    if not is_logistic:
+        freedoms = [np.abs(several[at]) for several in found]
+        lost, _ = _held_out_losses(folds, label, PENALTIES_AGAIN, freedoms)
+        at = int((lost <= NEAR_BEST * lost.min()).argmax())
+        path = terms.path(
+            y, PENALTIES_AGAIN[: at + 1], strength, is_logistic=is_logistic
+        )
+        # Hinges of one column may be far stronger than what they add up to.
+        rest = y - path[1][-1] - path[0][-1] @ terms.standardized
+        least = LEAST_OF_REST * math.sqrt(terms.weight @ rest**2)
+    coefficients, intercept = path[0][-1], float(path[1][-1])
+    return np.where(np.abs(coefficients) < least, 0.0, coefficients), intercept
+
+
+def _target(rows: Dataset, label: int) -> np.ndarray:
+    """Return whether rows have a class, as 0 and 1, or their target in standard units."""
+    return (rows.y == label).astype(np.float64) if rows.n_classes else rows.y
+
+
+def _held_out_losses(
+    folds: Sequence[_Fold],
+    label: int,
+    shares: Sequence[float],
+    freedoms: Sequence[np.ndarray],
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return what a score loses on rows held out at each penalty, and its coefficients of folds."""
+    losses, found = np.zeros(len(shares)), []
+    for fold, freedom in zip(folds, freedoms, strict=True):
+        is_logistic = fold.rows.n_classes > 0
+        y = _target(fold.rows, label)
+        coefficients, intercepts = fold.terms.path(
+            y, shares, freedom, is_logistic=is_logistic
+        )
+        sums = coefficients @ fold.columns + intercepts[:, None]
+        truth = _target(fold.held_out, label)
+        if is_logistic:
+            probability = np.clip(expit(sums), LEAST, 1.0 - LEAST)
+            lost = -np.log(np.where(truth > 0.0, probability, 1.0 - probability))
+        else:
+            lost = (np.clip(sums, y.min(), y.max()) - truth) ** 2
+        losses += lost @ fold.held_out.sample_weight
+        found.append(coefficients)
+    return losses, found
 
 
 def _thinned(rows: Dataset, most: int, stream: np.ndarray) -> Dataset:
@@ -336,8 +433,10 @@ class Widened(NamedTuple):
     rows: Dataset
     score: Score
     old: np.ndarray  # positions of the features that there were before
-    coefficients: np.ndarray  # of the score over all features, (n_classes, n_features)
-    intercepts: np.ndarray  # (n_classes,)
+    coefficients: (
+        np.ndarray
+    )  # of the score over all features, (n_classes or 1, n_features)
+    intercepts: np.ndarray  # (n_classes or 1,)
 
     @classmethod
     def of(cls, rows: Dataset, score: Score, scaling: str) -> "Widened":
@@ -368,27 +467,63 @@ class Widened(NamedTuple):
             rows.with_schema(schema, wide, scaling),
             score,
             old,
-            with_first_class(coefficients.T).T,
-            with_first_class(score.intercepts[None])[0],
+            with_first_class(coefficients.T).T if rows.n_classes else coefficients,
+            with_first_class(score.intercepts[None])[0]
+            if rows.n_classes
+            else score.intercepts,
         )
 
     def tree(self, tree: Any) -> Any:
         """Return a tree over raw features, or a member of a front, over the wider ones."""
-        weights = np.zeros((len(tree), self.rows.raw.shape[1]))
-        weights[:, self.old] = tree.weights
-        wide = tree.replaced(weights=weights, spread=self.rows.spread * self.rows.scale)
+        models = tree.models
+        if models is not None:
+            models = models.with_each(
+                [
+                    one._replace(coefficients=self._wide(one.coefficients))
+                    for one in models.each
+                ]
+            )
+        wide = tree.replaced(
+            weights=self._wide(tree.weights),
+            models=models,
+            spread=self.rows.spread * self.rows.scale,
+        )
         if not isinstance(tree, FrontTree):
             return wide
         return FrontTree.of(wide, tree.quality, tree.origin, tree.scores, tree.sides)
 
+    def _wide(self, weights: np.ndarray) -> np.ndarray:
+        """Return weights of the features before over the wider ones."""
+        wide = np.zeros((len(weights), self.rows.raw.shape[1]))
+        wide[:, self.old] = weights
+        return wide
+
+    @property
+    def line(self) -> LeafModels:
+        """The score of targets as the model of one leaf."""
+        bounds = np.array([[self.score.lowest], [self.score.highest]])
+        return LeafModels(self.intercepts, self.coefficients, *bounds)
+
+    def rounded(self, precision: Any) -> "Widened":
+        """Return the same with a score of targets that is written in few digits."""
+        leaf = one_leaf(self.rows).with_models(self.line)
+        rows = self.rows
+        line = round_models(leaf, rows.raw, precision, rows.sample_weight).models
+        return self._replace(coefficients=line.coefficients, intercepts=line.intercepts)
+
     def on_score(self, tree: ObliqueTree) -> ObliqueTree:
-        """Return a tree over the wider features that stands on the score, both halved."""
+        """Return a tree over the wider features that stands on the score.
+
+        Of classes both are halved. That of targets has models of what the score leaves.
+        """
+        if self.rows.n_classes == 0:
+            return on_line(tree, self.line)
         points = points_of(tree) + HALF * self.intercepts
         return tree.with_models(ScoreModels.of(points, HALF * self.coefficients))
 
     def alone(self) -> ObliqueTree | SoftTree | None:
         """Return the score alone: a split for two classes, else a linear machine in one leaf."""
-        if len(self.score.coefficients) == 1:
+        if self.rows.n_classes == 2:
             rows = self.rows
             model = self.coefficients[1] * rows.scale
             intercept = self.intercepts[1] + self.coefficients[1] @ rows.mean
@@ -428,7 +563,27 @@ def rounded_score(tree: ObliqueTree, rows: Dataset, precision: Any) -> ObliqueTr
     return tree.with_models(ScoreModels.of(np.round(models.points, _DECIMALS), score))
 
 
+def on_line(tree: ObliqueTree, score: LeafModels) -> ObliqueTree:
+    """Return a tree with models of what a score of targets leaves, on this score."""
+    models = SharedModels.of(score, tree.models, tree.is_leaf)
+    return tree.with_models(models)
+
+
+def rest_of(rows: Dataset, score: LeafModels) -> Dataset:
+    """Return rows with what a score over their features leaves of the targets."""
+    told = score.predict(rows.raw, np.zeros(rows.n_distinct, dtype=np.int64))
+    return rows.with_targets(rows.raw_targets - told)
+
+
 def one_leaf(rows: Dataset) -> ObliqueTree:
     """Return a tree of one leaf over raw features."""
     leaf = leaf_of(rows.X.shape[1])
     return rows.refill(leaf.replaced(spread=rows.spread * rows.scale))
+
+
+def blank_leaf(rows: Dataset) -> ObliqueTree:
+    """Return a tree of one leaf over raw features, whose model predicts 0."""
+    leaf = one_leaf(rows)
+    zero = np.zeros(1)
+    models = LeafModels(zero, np.zeros((1, leaf.n_features)), zero, zero)
+    return leaf.with_models(models)

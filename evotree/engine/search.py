@@ -23,13 +23,13 @@ from evotree.engine.choice import (
     Choice,
     Trial,
     Verdict,
-    bent_trials,
-    beside_plain,
     kinds_of,
     penalties_of_rows,
     trials_of,
+    trials_on_score,
     verdict_of,
     with_evolution,
+    with_score,
     with_sizes,
 )
 from evotree.engine.config import SearchConfig, checkpoint_of, plain_config
@@ -212,7 +212,7 @@ class Search:
         if checkpoint is not None and checkpoint.resume:
             path = checkpoint.path
             choice, stage = read_choice(path, self.parameters)
-            start = Start(self.problem.as_chosen(choice.winner.is_bent), choice)
+            start = Start(self.problem.as_chosen(choice.winner.has_score), choice)
             samples = samples_of(start.problem)
             stage = min(stage, len(samples) - 1)  # of other rows, which are refused
             runs = load_checkpoint(path, self.rows_of(start, samples[stage]))
@@ -220,7 +220,7 @@ class Search:
             return start._replace(stage=stage, islands=runs)
         if continues is None:
             return None
-        problem = self.problem.as_chosen(continues.choice.winner.is_bent)
+        problem = self.problem.as_chosen(continues.choice.winner.has_score)
         start = Start(problem, continues.choice)
         data = self.rows_of(start, problem.dataset).fingerprint
         if (continues.parameters, continues.data) == (self.parameters, data):
@@ -429,17 +429,16 @@ class RowSearch(Search):
 
     def choose(self, seed: int) -> Start:
         """Choose by trials on the first sample; Ctrl-C ends them."""
-        bent: Sequence[Trial] | None = None
-        end = half_way_to(self.problem.ends.evolution)
+        problem = self.problem
+        rows = samples_of(problem)[0]
+        end = half_way_to(problem.ends.evolution)
+        scored: Sequence[Trial] | None = None
         phase = self.progress.phase("choosing hyperparameters", unit="trial")
         with phase, interrupt_as_flag() as interrupted:
-            plain = self._plain_trials(end, interrupted)
+            trials = self._plain_trials(end, interrupted)
             has_time = time.perf_counter() < end and not interrupted()
-            if plain and self.problem.bent is not None and has_time:
-                bent = bent_trials(self.problem.bent, plain, end)
-            problem = self.problem.as_chosen(bent is not None)
-            trials = plain if bent is None else bent
-            rows = samples_of(problem)[0]
+            if trials and problem.scored is not None and has_time:
+                scored = trials_on_score(problem.scored, trials, end)
             is_judged = bool(trials) and problem.judges_evolution
             if is_judged and problem.config.max_generations > 0 and not interrupted():
                 trials = with_evolution(problem, rows, trials, end)
@@ -457,9 +456,10 @@ class RowSearch(Search):
             logistic = finisher.logistic(verdict.logistic)
             if logistic is None:  # it breaks a bound on all rows, or once it is rounded
                 verdict = verdict_of(trials, penalties, (TREE,))._replace(logistic=None)
-        if bent is not None:
-            verdict = beside_plain(verdict, plain, trials, penalties)
+        if scored is not None:
+            verdict = with_score(verdict, trials, scored, penalties, demanded=demands)
         winner = verdict.winner
+        problem = problem.as_chosen(winner.has_score)
         if winner.kind == TREE and not is_judged:
             winner = winner._replace(kind=EVOLVED)
         choice = Choice(seed, verdict.penalties, winner, verdict.logistic)

@@ -339,11 +339,11 @@ def read_choice(path: PathLike, parameters: Mapping[str, str]) -> tuple[Choice, 
     """Return the choice of the run of a checkpoint, and the number of its sample."""
     with reading(path):
         settings = json.loads(read_sealed(path)[0])["settings"]
-        kind, at, strength, is_bent, is_scored = settings["winner"]
+        kind, at, strength, is_scored = settings["winner"]
         choice = Choice(
             settings["seed"],
             Penalties(*settings["penalties"]),
-            Candidate(kind, at, strength and Strength(*strength), is_bent, is_scored),
+            Candidate(kind, at, strength and Strength(*strength), is_scored),
             settings["logistic"] and Strength(*settings["logistic"]),
         )
         before, stage = settings["parameters"], settings["stage"]

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import CONSTANT, SCORE
+from evotree.configuration import CONSTANT, LINEAR, SCORE
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, scores_on
 from evotree.engine.problem import PARAMETERS, Penalties
@@ -19,7 +19,7 @@ from evotree.engine.toolbox import feature_bound
 from evotree.estimators.rows import Beside
 from evotree.fitness.base import PenalizedAccuracy, costs_of_rows
 from evotree.front import FrontTree
-from evotree.leaf_models import ScoreModels
+from evotree.leaf_models import ScoreModels, SharedModels
 from evotree.operators.constraints import Held
 from evotree.operators.losses import quality_on
 from evotree.operators.pruning import kept_nodes, prune_tree
@@ -350,11 +350,13 @@ def refit(model: Any, X: Any, y: Any, beside: Beside, hold: Any) -> Any:
     )
     if (
         getattr(model, "leaves", None) == SCORE
-    ):  # points come with the tree that is kept
-        found.set_params(leaves=CONSTANT)
+    ):  # which comes with the tree that is kept
+        found.set_params(leaves=CONSTANT if is_classifier(model) else LINEAR)
     found.fit(X, y, **beside.given)
     editor = Editor(found, X, y, of_edits)
-    if isinstance(start.models, ScoreModels):  # what was found stands on the same score
+    if isinstance(
+        start.models, (ScoreModels, SharedModels)
+    ):  # what was found stands on the same score
         splits = found.tree_.with_models(start.models)
         found = editor._refilled("refit", splits, np.arange(len(splits)))
         editor = Editor(found, X, y, of_edits)

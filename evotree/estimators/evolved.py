@@ -717,12 +717,15 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     objective : str or Quantile, default="squared_error"
         What trees are evolved for: ``"squared_error"``, ``"absolute_error"``, ``"poisson"``, or a
         `Quantile`; ``"quantile"`` is the median. Leaves predict what is best for it.
-    leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
+    leaves : {"auto", "linear", "constant", "score"} or LinearLeaves, default="auto"
         What leaves hold: a bounded linear model of few terms, or of none
-        (`evotree.fitness.linear_leaves`), or the mean of their targets. Lines are for the squared
-        error; ``"auto"`` is lines there, and means elsewhere. For ``"poisson"`` linear leaves are
-        log-linear models, which are fitted once trees have evolved. A
-        `LinearLeaves` also says which columns lines and splits may use.
+        (`evotree.fitness.linear_leaves`), or the mean of their targets. With ``"score"`` such
+        lines are added to one score for all rows, a sum of few columns and hinges of these
+        (`evotree.engine.scores`), and trees evolve for what the score leaves of the targets. For
+        the squared error ``"auto"`` chooses between lines with a score and without on rows held
+        out, and for other objectives it is means. For ``"poisson"`` linear leaves are log-linear
+        models, which are fitted once trees have evolved. A `LinearLeaves` also says which columns
+        lines and splits may use.
     <SHAPE>
     <RUN>
 

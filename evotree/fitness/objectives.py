@@ -610,11 +610,6 @@ def compose(
             f"leaves={leaves!r}: leaves of classes hold shares, or points on a score; allowed are "
             f"'auto', 'constant' and {SCORE!r}."
         )
-    if leaves == SCORE and not dataset.n_classes:
-        raise ValueError(
-            f"leaves={leaves!r}: a score is for classes; allowed are 'auto', 'linear', 'constant' "
-            "and LinearLeaves."
-        )
     for part, is_there in parts.items():
         if is_there and part not in kind.goes_with:
             allowed = [repr(one) for one in names if part in LOSSES[one].goes_with]

@@ -326,12 +326,11 @@ def _tree(
         for node, cost, price in zip(nodes, fitted.costs, asked, strict=True):
             node |= {"cost": _with_few_digits(cost), "asked": float(price)}
     words = Wording(_with_short_names(fitted), times=" ", is_printed=True)
-    is_on_score = fitted.scores is not None and tree.n_leaves > 1
-    for k in np.flatnonzero(tree.is_leaf).tolist() if is_on_score else ():
-        nodes[k]["points"] = " ".join(words.points(k))
+    for k in np.flatnonzero(tree.is_leaf).tolist() if fitted.is_on_score else ():
+        nodes[k]["points"] = " ".join(words.predicted(k))
     return {
         "nodes": nodes,
-        "score": list(map(" ".join, words.score())) if is_on_score else [],
+        "score": list(map(" ".join, words.score())) if fitted.is_on_score else [],
         "size": tree.subtree_size.tolist(),
         "soft": fitted.sides is not None,
         "leaves": tree.n_leaves,

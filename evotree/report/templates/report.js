@@ -227,9 +227,9 @@
   // The lines of a card, those to be strong first.
   const cardLines = (node, width, most) => {
     if (!node.isLeaf) return { lines: foldTerms((n) => conditionText(node, n), node.f.length, width, most, false), nStrong: 0 };
-    const strong = node.b === undefined ? foldText(isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width, true)
+    const strong = node.b === undefined || node.points !== undefined ? foldText(isClassifier || node.points !== undefined ? leafText(node) : `predicts ${leafText(node)}`, width, true)
       : [];
-    const scores = node.z !== undefined ? scoresOf(node) : node.b !== undefined ? [["predicts", node]] : [];
+    const scores = node.z !== undefined ? scoresOf(node) : node.b !== undefined && node.points === undefined ? [["predicts", node]] : [];
     const each = Math.floor(most / scores.length);
     const others = each < 2 && !state.isPaper ? [] : scores.flatMap(([name, part]) => foldTerms((n) => `${name} ${sumOf(part, n)}`, part.f.length, width, each, false));
     return { lines: [...strong, ...others], nStrong: strong.length };
