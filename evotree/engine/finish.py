@@ -337,7 +337,8 @@ class Finisher:
         if isinstance(tree.models, SharedModels):
             score = tree.models.score
             rest = replace(self.problem, dataset=self._rest(score))
-            return on_line(Finisher(rest, self.penalties).refilled(filled), score)
+            made = Finisher(rest, self.penalties).refilled(filled)
+            return on_line(made, score, filled)
         if strength is None:
             return self._with_leaves(filled)
         return self._filled(filled, strength)

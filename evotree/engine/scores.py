@@ -517,7 +517,7 @@ class Widened(NamedTuple):
         Of classes both are halved. That of targets has models of what the score leaves.
         """
         if self.rows.n_classes == 0:
-            return on_line(tree, self.line)
+            return on_line(tree, self.line, self.rows.refill(tree))
         points = points_of(tree) + HALF * self.intercepts
         return tree.with_models(ScoreModels.of(points, HALF * self.coefficients))
 
@@ -563,10 +563,13 @@ def rounded_score(tree: ObliqueTree, rows: Dataset, precision: Any) -> ObliqueTr
     return tree.with_models(ScoreModels.of(np.round(models.points, _DECIMALS), score))
 
 
-def on_line(tree: ObliqueTree, score: LeafModels) -> ObliqueTree:
-    """Return a tree with models of what a score of targets leaves, on this score."""
+def on_line(tree: ObliqueTree, score: LeafModels, same: ObliqueTree) -> ObliqueTree:
+    """Return a tree with models of what a score of targets leaves, on this score.
+
+    The means of nodes are those of the same tree of the targets.
+    """
     models = SharedModels.of(score, tree.models, tree.is_leaf)
-    return tree.with_models(models)
+    return tree.replaced(models=models, values=same.values)
 
 
 def rest_of(rows: Dataset, score: LeafModels) -> Dataset:
