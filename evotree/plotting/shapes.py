@@ -37,8 +37,8 @@ def plot_shapes(
     A column has one line, the sum of its terms, such as ``age``, ``age above 52`` and ``log(age)``,
     over the range of the training rows; that of categories has a point for each level. 0 is what
     the mean of the training rows at the node adds. Of a split the answer is no where the sum of
-    all columns is high. Of several outputs, and of scores of classes, each has a line; of two
-    classes it is that of the log-odds.
+    all columns is high. In a leaf each of several outputs, or of the scores of classes, has a line;
+    of two classes it is that of the log-odds.
 
     Parameters
     ----------
@@ -66,10 +66,11 @@ def plot_shapes(
             "estimator has no summary of training rows: allowed are fitted estimators of one tree."
         )
     fitted = fitted.scores or fitted
-    used = np.flatnonzero([one.factors.any(axis=1) for one in fitted.each][0])
+    has_feature = np.any([one.factors for one in fitted.each], axis=0)
+    used = np.flatnonzero(has_feature.any(axis=1))
+    bent = np.flatnonzero(has_feature[:, list(fitted.schema.bends)].any(axis=1))
     if node is None and used.size:
-        is_bent: Any = fitted.each[0].factors[:, list(fitted.schema.bends)].any(axis=1)
-        node = next(filter(is_bent.__getitem__, used.tolist()), int(used[0]))
+        node = int((bent if bent.size else used)[0])
     if node is None or isinstance(node, bool) or node not in used:
         raise ValueError(
             f"node={node!r}: allowed are nodes of tree_ with terms, "
@@ -94,7 +95,7 @@ def plot_shapes(
         panel.set_xlabel(short_name(column.name), size="small", parse_math=False)
         panel.tick_params(labelsize="x-small", labelleft=at % across == 0)
     assert first is not None
-    if len(fitted.each) > 1:
+    if len(fitted.each) > 1 and not fitted.is_split(node):
         lines = first.get_lines()[1:]  # after that at 0
         for line, target in zip(lines, fitted.targets, strict=False):
             line.set_label(short_name(target))
@@ -107,11 +108,13 @@ def column_lines(
 ) -> list[tuple[int, list[Any], np.ndarray]]:
     """Return the columns that a node uses, their cells, and what they add to each output.
 
-    Those columns come first that move the sum most.
+    A split adds the same to all outputs: its columns have one line. Those columns come first that
+    move the sum most.
     """
     column_of, training = fitted.schema.column_of, fitted.training
     assert training is not None
-    factors = np.column_stack([one.factors[node] for one in fitted.each])
+    outputs = fitted.each[:1] if fitted.is_split(node) else fitted.each
+    factors = np.column_stack([one.factors[node] for one in outputs])
     found: list[tuple[int, list[Any], np.ndarray]] = []
     for c in np.unique(column_of[factors.any(axis=1)]).tolist():
         column, of = fitted.schema[c], np.flatnonzero(column_of == c)

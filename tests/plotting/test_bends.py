@@ -8,6 +8,7 @@ from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.fitted import fitted_of
 from evotree.plotting import plot_shapes
 from evotree.texts import coefficient_table
+from tests.kinds import on_score
 from tests.test_bends import fit_bent
 
 
@@ -50,3 +51,23 @@ def test_pictures_of_nodes_without_terms_are_refused(fitted):
         plot_shapes(model, node=True)
     with pytest.raises(ValueError, match="estimator is of the type list"):
         plot_shapes([])
+
+
+def test_in_a_leaf_each_class_has_the_line_of_its_score():
+    kind = on_score("three words")
+    leaf = int(np.flatnonzero(kind.tree.is_leaf)[-1])
+    names = [f"score of {label}" for label in kind.classes]
+    for node, weights, named in (
+        (leaf, kind.tree.models.score, names),
+        (0, kind.tree.weights[:1], []),
+    ):
+        ax = plot_shapes(kind.model, node=node)
+        for panel in ax.child_axes:
+            slopes = weights[:, list(kind.X).index(panel.get_xlabel())]
+            for slope, line in zip(slopes, panel.get_lines()[1:], strict=True):
+                x, y = line.get_data()
+                np.testing.assert_allclose(np.diff(y) / np.diff(x), slope, atol=1e-9)
+        legend = ax.get_legend()
+        texts = [] if legend is None else legend.get_texts()
+        assert [text.get_text() for text in texts] == named
+        plt.close("all")
