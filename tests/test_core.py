@@ -20,7 +20,7 @@ from evotree.texts import export_text
 X, y = load_iris(return_X_y=True)
 model = {name}(random_state=0, max_generations=2).fit(X, y)
 model.predict(X), model.explain(X[:3]), model.importances(), repr(model.choice_)
-model.pareto_front_.to_frame(), model.select_tree("chosen").edit(X, y).prune(0)
+model.pareto_front_.to_frame(), model.select_tree("tree").edit(X, y).prune(0)
 export_text(model)
 with tempfile.TemporaryDirectory() as folder:
     save_model(Path(folder) / "model.json", model, "kind")

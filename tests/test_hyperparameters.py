@@ -69,6 +69,7 @@ from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.losses import loss_moments, mean_and_error, row_losses
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
+from evotree.tree import FitnessMax
 from tests.quick_models import FREE, evolved
 from tests.strategies import any_populations, seeds
 
@@ -812,7 +813,7 @@ def test_a_checkpoint_keeps_the_choice(
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 40)), min_size=2), seeds)
 def test_trees_for_the_front_alone_take_no_place_of_the_fittest(members, seed):
     trees = [
-        SimpleNamespace(complexity=size, quality=quality / 40.0)
+        SimpleNamespace(complexity=size, quality=quality / 40.0, fitness=FitnessMax())
         for size, quality in members
     ]
     n = 1 + seed % (len(trees) - 1)

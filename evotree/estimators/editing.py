@@ -46,6 +46,17 @@ class Editor:
         self.tree = model.tree_
         self._finisher = finisher_of(model, X, y, beside)
 
+    def __repr__(self) -> str:
+        splits, leaves = (
+            ", ".join(map(str, np.flatnonzero(self.tree.is_leaf == is_leaf))) or "none"
+            for is_leaf in (False, True)
+        )
+        n_rows = self._finisher.rows.n_rows
+        return (
+            f"Editor of {type(self.model).__name__}, {n_rows} rows: splits {splits}; "
+            f"leaves {leaves}"
+        )
+
     def prune(self, node: int) -> Any:
         """Return a model in which a split, with all below it, is a leaf."""
         marks = np.arange(len(self.tree)) == self._node("prune", node)

@@ -658,7 +658,7 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(
     assert {n: told[n] for n in PARAMETERS} == {n: expected[n] for n in PARAMETERS}
     for name, text, value in (
         ("evolution__shapes", "none", None),
-        ("evolution__shapes", "quartiles", "quartiles"),
+        ("evolution__shapes", "auto", "auto"),
         ("evolution__shapes", "age=[('above', 52.0)]", {"age": [("above", 52.0)]}),
         ("evolution__hold", "[0, 2]", [0, 2]),
         ("interaction_cst", "[['a', 'b']]", [["a", "b"]]),

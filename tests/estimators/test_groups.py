@@ -28,7 +28,7 @@ from evotree.dataset import (
     split_folds,
     strata_of,
 )
-from evotree.engine import problem
+from evotree.engine import choice
 from evotree.engine.populations import GrowingSample, own_streams
 from evotree.estimators.base import conformal_width
 from evotree.estimators.rows import Beside
@@ -153,7 +153,7 @@ def seen(monkeypatch):
         return spy
 
     for module, name in (
-        (problem, "split_folds"),
+        (choice, "split_folds"),
         (pruning, "split_folds"),
         (growth, "hold_out"),
     ):
@@ -201,10 +201,8 @@ def test_candidates_are_compared_by_the_differences_of_groups(kind, seed):
     y = X[:, 0] + rng.normal(size=5)[groups] + 0.3 * rng.normal(size=60)
     y = y > np.median(y) if kind is EvoTreeClassifier else y
     model = evolved(kind, **FREE | {"max_generations": 0, "shapes": None})
-    if kind is EvoTreeClassifier:
-        model.set_params(
-            leaves="constant"
-        )  # a tree on a score is chosen by another rule
+    # A tree on a score is chosen by another rule.
+    model.set_params(leaves="constant" if kind is EvoTreeClassifier else "linear")
     table = model.fit(X, y, groups=groups).choice_.to_frame()
     # Those of the menu by size are for people.
     table = table[table["at_most"].isna()].reset_index(drop=True)

@@ -75,7 +75,8 @@ def test_the_extra_installs_the_versions_that_are_named():
     setup = ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     extras = setup["options.extras_require"]
-    lines = list(filter(None, extras["peers"].split("\n")))
+    both = f"{extras['peers']}\n{extras['survival']}".split("\n")
+    lines = list(filter(None, both))
     assert {tuple(line.split(" ==")) for line in lines} == set(chosen.VERSIONS.items())
 
 

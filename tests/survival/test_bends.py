@@ -3,11 +3,10 @@
 from functools import partial
 
 import numpy as np
-import pytest
 
 from evotree import EvoTreeSurvival
 from tests.quick_models import brief
-from tests.test_bends import SHAPES_OF_AGE, assert_log_linear_leaves_bend
+from tests.test_bends import assert_log_linear_leaves_bend
 
 
 def times_by(rng, rate):
@@ -15,7 +14,6 @@ def times_by(rng, rate):
     return np.column_stack([time <= end, np.minimum(time, end)])
 
 
-@pytest.mark.parametrize("shapes", SHAPES_OF_AGE)
-def test_log_linear_leaves_bend(shapes):
+def test_log_linear_leaves_bend():
     make = partial(brief, EvoTreeSurvival)
-    assert_log_linear_leaves_bend(make, times_by, shapes)
+    assert_log_linear_leaves_bend(make, times_by)
