@@ -87,8 +87,9 @@ def make_logbook(
         logbook.header = [*_COLUMNS, *stats.fields]
         return logbook
     logbook.header = [*_COLUMNS, *(stats or CHAPTERS)]
-    for chapter in set(CHAPTERS).intersection(logbook.header):
-        logbook.chapters[chapter].header = ["best", "mean", "std"]
+    for chapter in CHAPTERS:  # in this order, as columns of tables are
+        if chapter in logbook.header:
+            logbook.chapters[chapter].header = ["best", "mean", "std"]
     return logbook
 
 

@@ -146,7 +146,8 @@ from tests.experiments.test_execution import *
 from evotree.experiments import experiment as e
 made = Experiment("i", ["iris"], {"s": Odd("slow")}, Protocol(9), range(99))
 e.read_experiment = lambda path: made
-sys.exit(main(["experiment", "run", "none", "--out", sys.argv[1], "--data-home", sys.argv[2]]))
+table = "docs/experiments/small.toml"  # in whose place ours is taken
+sys.exit(main(["experiment", "run", table, "--out", sys.argv[1], "--data-home", sys.argv[2]]))
 """
 
 
