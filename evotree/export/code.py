@@ -65,6 +65,7 @@ _PYTHON = SimpleNamespace(
     check="""if len(x) != {0}:
     raise ValueError(f"x has {{len(x)}} numbers: allowed are {0}.")""",
     array="{} = [0.0] * {}",  # makes an array
+    score="score = s",  # keeps a sum
     row="({},),",  # of a table of shares
     # What makes an array ``p``: the shares of trees, or of classes of which that of the leaf is
     # lifted above the others, or exponents of scores; shares that add up to 1; and the largest.
@@ -101,6 +102,7 @@ _C = SimpleNamespace(
     logarithm="log({0} <= {1} ? {1} : {0})",
     check="",
     array="double {}[{}]",
+    score="const double score = s",
     row="{{{}}},",
     vote="""static const double shares[][$n] = {
 $table
@@ -343,6 +345,12 @@ def _body(
     """Yield the splits and returns of a tree: of `outputs` by node, or else of its numbers."""
     open_splits = 0
     product = _products(fitted, language)
+    if fitted.added is not None:  # all leaves add to it
+        model = fitted.score_of_targets.model(0)
+        terms = fitted.score_of_targets.terms(0)
+        sums = _sums(summed(terms, product, [repr(model.intercept)]), LINE_WIDTH - 14)
+        for line in (*(f"s = {one}" for one in sums), language.score):
+            yield line + language.end
     for k, level, left_first in clauses(fitted.tree):
         closing = range(open_splits - 1, level - 1, -1) if language.close else ()
         yield from ("    " * depth + language.close for depth in closing)
@@ -378,7 +386,12 @@ def _leaf(
         model = output.model(k)
         value = repr(model.intercept)
         if model.terms:
-            sums = _sums(summed(output.terms(k), product, [value]), room)
+            before, terms = [value], output.terms(k)
+            if fitted.added is not None:
+                own = fitted.added.model(k).intercept
+                sign = "-" if own < 0.0 else "+"
+                before, terms = ["score", f"{sign} {abs(own)!r}"], fitted.added.terms(k)
+            sums = _sums(summed(terms, product, before), room)
             yield from (f"s = {line}" for line in sums)
             value = language.bounded.format(
                 low=repr(model.lowest), high=repr(model.highest)

@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from evotree import Evolution, EvoTreeRegressor
+from evotree import EvoTreeRegressor
 from evotree.experiments.protocols import Parts, Task, take_rows
 from evotree.export import export_python
 from experiments.agreement import DATA
@@ -58,10 +58,10 @@ LEARNERS = ("AdaBoost", "KernelRidge", "LGBM", "Linear", "MLP", "RandomForest", 
 """The published methods that are not symbolic regression."""
 BESIDE = ("XGB", "RandomForest", "FEAT", "GP-GOMEA", "Operon", "Linear")
 """The published methods in the tables of data sets."""
-STRAIGHT = "EvoTree, no bends"
+STRAIGHT = "EvoTree, no score"
 METHODS = {
     EVOTREE: EvoTreeRegressor(),
-    STRAIGHT: EvoTreeRegressor(evolution=Evolution(shapes=None)),
+    STRAIGHT: EvoTreeRegressor(leaves="linear"),
 }
 
 
