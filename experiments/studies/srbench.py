@@ -58,11 +58,7 @@ LEARNERS = ("AdaBoost", "KernelRidge", "LGBM", "Linear", "MLP", "RandomForest", 
 """The published methods that are not symbolic regression."""
 BESIDE = ("XGB", "RandomForest", "FEAT", "GP-GOMEA", "Operon", "Linear")
 """The published methods in the tables of data sets."""
-STRAIGHT = "EvoTree, no score"
-METHODS = {
-    EVOTREE: EvoTreeRegressor(),
-    STRAIGHT: EvoTreeRegressor(leaves="linear"),
-}
+METHODS = {EVOTREE: EvoTreeRegressor()}
 
 
 class SRBenchProtocol(StudyProtocol):

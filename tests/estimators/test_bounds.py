@@ -145,7 +145,7 @@ def test_no_leaf_has_fewer_rows_than_five_times_its_terms(outputs):
     X[:7, 0] += 12.0
     y[:7] = 40.0 - 3.0 * X[:7, 1:2]
     y[100:] += np.abs(4.0 * X[100:, 1:2])
-    model = EvoTreeRegressor(random_state=0, max_generations=10)
+    model = EvoTreeRegressor(leaves="linear", random_state=0, max_generations=10)
     model.fit(X, y[:, 0] if outputs == 1 else y)
     assert model.tree_.n_leaves > 1
     for tree in model.pareto_front_:
