@@ -17,7 +17,6 @@ from evotree import (
     save_model,
 )
 from evotree.engine.scores import HALF, fit_score, l1_path
-from evotree.export import export_python
 from evotree.leaf_models import ScoreModels, SharedModels
 from evotree.texts import export_text
 from tests.reference.scores import l1_objective, l1_regression
@@ -257,16 +256,6 @@ def test_trees_that_compete_with_a_score_are_about_as_good_as_a_line():
         table = model.choice_.to_frame()
         assert table.kind.eq("score").sum() == 1 and table.on_score.any()
     assert np.mean(lost) < 0.04
-
-
-def test_code_has_the_score_of_targets_once(of_targets):
-    model, X, _ = of_targets
-    code, names = export_python(model), {}
-    exec(code, names)
-    told = [names["predict"](row) for row in model.encode(X).tolist()]
-    assert told == pytest.approx(model.predict(X), rel=1e-9)
-    largest = np.abs(model.tree_.models.score.coefficients).max()
-    assert code.count(repr(float(largest))) == 1
 
 
 def test_small_trees_of_the_front_stand_on_no_score(of_targets):
