@@ -100,6 +100,15 @@ class Model:
             members = [replace(member, classes=classes) for member in members]
         return cls(target, tuple(members), training or {})
 
+    def __getattr__(self, name: str) -> Any:
+        """Say of what estimators predict besides that files do not keep it."""
+        if name.startswith("predict_"):
+            raise AttributeError(
+                f"{name} is the estimator's: a model file keeps what predict and, of classes, "
+                "predict_proba return; allowed are these, or a pickle of the estimator."
+            )
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
     def __post_init__(self) -> None:
         if not self.members:
             raise ValueError("there is no tree.")

@@ -384,3 +384,13 @@ def test_what_does_not_go_with_times_is_refused():
     for method in (model.edit, model.refit, partial(model.select_tree, "accurate")):
         with pytest.raises(ValueError, match="exposure.*allowed is None"):
             method(X, y, exposure=np.ones(50))
+
+
+def test_a_file_says_that_survival_functions_are_the_estimators(tmp_path):
+    model = brief().fit(*seen_until())
+    save_model(tmp_path / "times.json", model)
+    loaded = load_model(tmp_path / "times.json")
+    for name in ("predict_median", "predict_survival_function"):
+        assert hasattr(model, name)
+        with pytest.raises(AttributeError, match=f"{name} is the estimator's"):
+            getattr(loaded, name)
