@@ -258,6 +258,16 @@ def test_trees_that_compete_with_a_score_are_about_as_good_as_a_line():
     assert np.mean(lost) < 0.04
 
 
+@pytest.mark.parametrize("given", [{"size_penalty": 0.01}, {"size_penalty": 0.0}])
+def test_a_score_of_targets_that_is_demanded_is_there(given):
+    X, y = rows_of_targets(150)
+    model = EvoTreeRegressor(leaves="score", max_generations=1, **given).fit(X, y)
+    assert model.fitted_.schema.bends
+    models = model.tree_.models
+    used = np.flatnonzero(models.coefficients[0])
+    assert len(used) and set(used) & set(model.fitted_.schema.bends)
+
+
 def test_small_trees_of_the_front_stand_on_no_score(of_targets):
     front = of_targets[0].pareto_front_
     assert min(tree.complexity for tree in front) < of_targets[0].tree_.complexity

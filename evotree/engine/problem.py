@@ -190,7 +190,10 @@ class Problem:
     def has_one_kind(self) -> bool:
         """Whether trees of class shares, or for targets, are all that may be returned."""
         return (
-            self.leaf_models is None and not self.tries_logistic and self.scored is None
+            self.leaf_models is None
+            and not self.tries_logistic
+            and self.scored is None
+            and not self.is_on_score
         )
 
     @property

@@ -458,6 +458,11 @@ class RowSearch(Search):
                 verdict = verdict_of(trials, penalties, (TREE,))._replace(logistic=None)
         if scored is not None:
             verdict = with_score(verdict, trials, scored, penalties, demanded=demands)
+        elif (
+            demands and problem.scored is not None
+        ):  # no trial in time, or none to make
+            winner = verdict.winner._replace(is_scored=True)
+            verdict = verdict._replace(winner=winner)
         winner = verdict.winner
         problem = problem.as_chosen(winner.has_score)
         if winner.kind == TREE and not is_judged:
