@@ -8,6 +8,7 @@ parameter ``estimator``. What is wrong is a ValueError that begins with its plac
 """
 
 import importlib
+import inspect
 import re
 import reprlib
 import sys
@@ -235,10 +236,11 @@ def describe_method(method: BaseEstimator) -> dict[str, str]:
     # By its public name, where the package has it: the same wherever its module is moved to.
     package = kind.__module__.partition(".")[0]
     is_public = getattr(sys.modules[package], kind.__name__, None) is kind
-    return {
-        "estimator": f"{package if is_public else kind.__module__}.{kind.__qualname__}",
-        **{name: _text(value) for name, value in sorted(method.get_params().items())},
-    }
+    name = f"{package if is_public else kind.__module__}.{kind.__qualname__}"
+    if package == "sklearn":  # each version has other parameters and names of defaults
+        return {"estimator": name, "parameters": _text(method)}
+    parameters = sorted(method.get_params().items())
+    return {"estimator": name, **{key: _text(value) for key, value in parameters}}
 
 
 def _text(value: Any) -> str:
@@ -250,6 +252,16 @@ def _text(value: Any) -> str:
         return f"{{{', '.join(items)}}}"
     if type(value) is list:
         return f"[{', '.join(map(_text, value))}]"
+    if type(value) is tuple:
+        return f"({', '.join(map(_text, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, BaseEstimator) and type(value).__module__[:7] == "sklearn":
+        given = inspect.signature(type(value)).parameters
+        changed = {
+            name: item
+            for name, item in sorted(value.get_params(deep=False).items())
+            if name not in given or _text(item) != _text(given[name].default)
+        }
+        return f"{type(value).__name__}{_text(changed)}"
     return _ADDRESS.sub("", repr(value))
 
 

@@ -114,6 +114,8 @@ def _read_lines(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
             else:
                 dataset, method, fold, seed = (entry[name] for name in KEY)
                 entry["status"] = str(entry["status"])
+                # An OverflowError for what no column holds.
+                np.array([x for x in entry.values() if isinstance(x, int)], dtype=float)
                 rows[str(dataset), str(method), int(fold), int(seed)] = entry
         # Whatever a line of JSON may be.
         except (

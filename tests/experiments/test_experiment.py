@@ -110,6 +110,20 @@ def test_definitions_tell_experiments_apart():
         assert "0x" not in str(text)
 
 
+@pytest.mark.parametrize("name", ["C", "logisticregression__C"])
+def test_methods_of_scikit_learn_are_described_by_what_is_not_its_default(name):
+    """Rows of one of its versions count in another, which has more parameters."""
+    method = (
+        LogisticRegression() if name == "C" else make_pipeline(LogisticRegression())
+    )
+    assert describe_method(method) == describe_method(
+        clone(method).set_params(**{name: 1.0})
+    )
+    changed = describe_method(clone(method).set_params(**{name: 2.0}))
+    assert changed != describe_method(method)
+    assert "'C': 2.0" in changed["parameters"] and "solver" not in str(changed)
+
+
 def test_a_method_is_described_by_its_public_name():
     """Its rows count wherever the package keeps its class."""
     tree = ObliqueTreeClassifier()

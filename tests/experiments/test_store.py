@@ -141,6 +141,13 @@ def test_a_line_that_is_not_whole_does_not_count(tmp_path, n_lost):
     assert read_runs(store.path.parent)["fold"].tolist() == [*range(kept), 2]
 
 
+def test_a_line_with_a_number_that_no_column_holds_does_not_count(tmp_path):
+    store = Store(tmp_path, COLUMNS, DEFINITION)
+    for fold, accuracy in enumerate([0.5, 10**400]):
+        store.add(row(fold) | {"accuracy": accuracy})
+    assert read_runs(tmp_path)["fold"].tolist() == [0]
+
+
 def test_several_writers_lose_nothing(tmp_path):
     def write(fold):
         store = Store(tmp_path, COLUMNS, DEFINITION)
