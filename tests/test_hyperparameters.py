@@ -25,6 +25,7 @@ from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.engine import choice as choosing
 from evotree.engine.choice import (
     EVOLVED,
+    EVOLVING_ERRORS,
     LARGE,
     LARGE_ERRORS,
     LEAST_MULTIPLE,
@@ -44,8 +45,10 @@ from evotree.engine.choice import (
     on_score,
     penalties_to_try,
     trials_of,
+    trials_of_targets,
     verdict_of,
     with_evolution,
+    with_score,
     with_sizes,
 )
 from evotree.engine.config import SearchConfig
@@ -585,6 +588,95 @@ def test_a_score_joins_the_tree_that_was_chosen_unless_that_costs(
         is_left = demanded and best == winner
         best = alone if is_left or is_ahead(alone, best, lenient) else best
     assert on_score(table, winner, of_two=of_two, demanded=demanded) == best
+
+
+@st.composite
+def racing_trials(draw):
+    """Draw trials of trees alone, and of trees on a score in the same folds."""
+    rng = np.random.default_rng(draw(seeds))
+    pairs = []
+    for fold in range(4):
+        gain = draw(st.sampled_from((-1.0, -0.1, 0.0, 0.1, 1.0)))
+        n = draw(st.integers(2, 20))
+        weights = rng.integers(1, 4, n).astype(float)
+        pair = []
+        for kinds, mean in (((TREE,), 1.0), ((TREE, SCORE), 1.0 - gain)):
+            some = [
+                Candidate(kind) if kind == SCORE else Candidate(kind, 0)
+                for kind in kinds
+            ]
+            losses = {one: rng.normal(mean, 0.3, n) for one in some}
+            sizes = {one: (1, int(rng.integers(1, 9))) for one in some}
+            trees = FirstTrees([[object()]], [])
+            pair.append(Trial(fold, trees, losses, sizes, weights))
+        pairs.append(pair)
+    return pairs
+
+
+@given(racing_trials(), st.booleans())
+def test_trees_alone_or_on_a_score_leave_once_the_others_lose_less(pairs, demanded):
+    """What the table says of those that left is by the folds that they were in."""
+    leaves = SCORE if demanded else "auto"
+    problem = SimpleNamespace(scored=True, config=SimpleNamespace(leaves=leaves))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choosing, "samples_of", lambda problem: [None])
+        patch.setattr(choosing, "kinds_of", lambda problem: (TREE, LOGISTIC))
+
+        def trials_of(one, *others):
+            return iter([pair[one is True] for pair in pairs])
+
+        patch.setattr(choosing, "trials_of", trials_of)
+        raced = list(trials_of_targets(problem, math.inf))
+    left = None
+    for k, (pair, whole) in enumerate(zip(raced, pairs, strict=True), start=1):
+        assert [one is None for one in pair] == [left == place for place in (0, 1)]
+        assert all(one in (None, trial) for one, trial in zip(pair, whole, strict=True))
+        if left is not None:
+            continue
+        weights = np.concatenate([plain.weights for plain, _ in pairs[:k]])
+        lost = [
+            {
+                one: np.concatenate([p[at].losses[one] for p in pairs[:k]])
+                for one in p0.losses
+            }
+            for at, p0 in enumerate(pairs[0])
+        ]
+        best = [min(some.values(), key=lambda one: one @ weights) for some in lost]
+        gain, error = naive_mean_and_error(best[0] - best[1], weights)
+        if gain > STANDARD_ERRORS * error:
+            left = 0
+        elif gain < -EVOLVING_ERRORS * error and not demanded:
+            left = 1
+    plain, scored = (
+        [one for one in kind if one is not None] for kind in zip(*raced, strict=True)
+    )
+    if left == 1:
+        return
+    penalties = [Penalties(0.1, 0.2)]
+    found = with_score(
+        verdict_of(plain, penalties), plain, scored, penalties, demanded=demanded
+    )
+    assert found.winner.has_score or left is None
+    frame = pd.DataFrame(found.columns)
+    if not found.winner.has_score:
+        return
+    winner = found.winner._replace(is_scored=False)  # as trials on a score have it
+    mean = np.average(
+        np.concatenate([trial.losses[winner] for trial in scored]),
+        weights=np.concatenate([trial.weights for trial in scored]),
+    )
+    for row in frame.itertuples():
+        trials = scored if row.on_score or row.kind == SCORE else plain
+        one = Candidate(SCORE) if row.kind == SCORE else Candidate(TREE, 0)
+        pairs = list(zip(trials, scored, strict=False))
+        excess, error = naive_mean_and_error(
+            np.concatenate([t.losses[one] - s.losses[winner] for t, s in pairs]),
+            np.concatenate([trial.weights for trial, _ in pairs]),
+        )
+        assert (row.excess, row.standard_error) == pytest.approx((excess, error))
+        assert row.loss == pytest.approx(mean + excess)
+        of_folds = frame.filter(like="fold_").loc[row.Index]
+        assert of_folds.notna().sum() == len(trials)
 
 
 def scored_candidates(table):

@@ -416,42 +416,49 @@ def kinds_of(problem: Problem) -> tuple[str, ...]:
     return (TREE, LINEAR) if is_auto(problem.config.leaves) else (LINEAR,)
 
 
-def trials_on_score(
-    problem: Problem, trials: Sequence[Trial], end: float
-) -> list[Trial] | None:
-    """Return trials of trees on a score of targets, in the same folds, if these are preferred.
+def trials_of_targets(
+    problem: Problem, end: float
+) -> Iterator[tuple[Trial | None, Trial | None]]:
+    """Yield trials of trees and of trees on a score of targets, fold by fold; None for what left.
 
-    No further fold is tried once the best of them loses clearly more than the best of the others:
-    a single fold says little.
+    Trees alone leave once their best loses more than the best on a score, by half an error. Trees on
+    a score leave once they lose clearly more, unless they are demanded.
     """
-    scored: list[Trial] = []
-    both: list[Trial] = []
+    rows = samples_of(problem)[0]
+    alone = trials_of(problem, rows, end)
+    if problem.scored is None:
+        yield from ((trial, None) for trial in alone)
+        return
+    on_score = trials_of(problem.scored, rows, end)
     kinds = kinds_of(problem)
-    is_demanded = problem.plain is not None and problem.plain.config.leaves == SCORE
-    those_on_score = trials_of(problem, samples_of(problem)[0], end)
-    for other, trial in zip(trials, those_on_score, strict=False):
-        scored.append(trial)
-        both.append(side_by_side(other, trial))
+    both: list[Trial] = []
+    for pair in zip(alone, on_score, strict=False):
+        yield pair
+        both.append(side_by_side(*pair))
         table = Table.of(both)
-        best, best_other = table.best(*kinds, SCORE, is_scored=True), table.best(*kinds)
-        gain, error = table.gain(best, best_other)
-        if gain < -EVOLVING_ERRORS * error and not is_demanded:
-            return None
-    return scored if len(scored) == len(trials) else None
+        best, other = table.best(*kinds, SCORE, is_scored=True), table.best(*kinds)
+        gain, error = table.gain(best, other)
+        if gain > STANDARD_ERRORS * error:
+            yield from ((None, trial) for trial in on_score)
+        elif gain < -EVOLVING_ERRORS * error and problem.config.leaves != SCORE:
+            yield from ((trial, None) for trial in alone)
 
 
 def side_by_side(trial: Trial, scored: Trial) -> Trial:
     """Return a trial of the candidates of two of the same fold, one of trees on a score."""
-    marked: list[Any] = [
-        {
-            one._replace(is_scored=one.kind != SCORE): value
-            for one, value in values.items()
-        }
-        for values in (scored.losses, scored.sizes)
-    ]
+    scored = marked(scored)
     return trial._replace(
-        losses=trial.losses | marked[0], sizes=trial.sizes | marked[1]
+        losses=trial.losses | scored.losses, sizes=trial.sizes | scored.sizes
     )
+
+
+def marked(scored: Trial) -> Trial:
+    """Return a trial of trees on a score, whose candidates say so."""
+    losses, sizes = {}, {}
+    for one, lost in scored.losses.items():
+        mark = one._replace(is_scored=one.kind != SCORE)
+        losses[mark], sizes[mark] = lost, scored.sizes[one]
+    return scored._replace(losses=losses, sizes=sizes)
 
 
 def with_evolution(
@@ -726,7 +733,7 @@ def verdict_of(
             trees[0] for trial in trials for trees in trial.trees.best[at + 1 :]
         ],
         logistic=logistic,
-        columns=choice_columns(trials, table, penalties, winner),
+        columns=choice_columns(trials, penalties, winner),
     )
 
 
@@ -767,51 +774,65 @@ def with_score(
     The latter stand unless they lose clearly more, or are demanded.
     """
     verdict = verdict_of(scored, penalties, (TREE, SCORE), standard_errors=1.0)
-    both = [side_by_side(*pair) for pair in zip(trials, scored, strict=True)]
-    table = Table.of(both)
+    both = [side_by_side(*pair) for pair in zip(trials, scored, strict=False)]
+    both += map(marked, scored[len(both) :])
     winner = verdict.winner._replace(is_scored=verdict.winner.kind != SCORE)
-    gain, error = table.gain(winner, plain.winner)
-    if demanded or gain >= -SCORED_ERRORS * error:
+    has_left = len(trials) < len(scored)
+    if not (demanded or has_left):
+        gain, error = Table.of(both).gain(winner, plain.winner)
+        demanded = gain >= -SCORED_ERRORS * error
+    if demanded or has_left:
         plain = verdict._replace(winner=winner)
-    columns = choice_columns(both, table, penalties, plain.winner)
-    return plain._replace(columns=columns)
+    return plain._replace(columns=choice_columns(both, penalties, plain.winner))
 
 
 def choice_columns(
-    trials: Sequence[Trial],
-    table: Table,
-    penalties: Sequence[Any],
-    winner: Candidate,
+    trials: Sequence[Trial], penalties: Sequence[Any], winner: Candidate
 ) -> dict[str, np.ndarray]:
-    """Return the columns of `evotree.front.TreeChoice`."""
+    """Return the columns of `evotree.front.TreeChoice`.
+
+    What has left is told by how much more than the winner it lost in the folds that it was in.
+    """
+    whole = Table.of(trials)
+    # What has a score stays to the end where other trees leave.
+    first = Table.of(
+        [one for one in trials if not all(each.has_score for each in one.losses)]
+        or trials
+    )
+    candidates = first.candidates
+    tables = [whole if one in whole.candidates else first for one in candidates]
+    pairs = list(zip(tables, candidates, strict=True))
+    sizes = np.array([table.sizes[table.candidates.index(one)] for table, one in pairs])
+    excess, error = np.array([table.gain(winner, one) for table, one in pairs]).T
+    lost = whole.losses[whole.candidates.index(winner)] @ whole.weights
     none = Penalties(np.nan, np.nan)
-    pairs = [
+    of_trees = [
         none if one.at is None or one.kind == SIZED else penalties[one.at]
-        for one in table.candidates
+        for one in candidates
     ]
-    models = [one.strength for one in table.candidates]
-    chosen = table.candidates.index(winner)
-    excess, error = table._mean_and_error(table.losses - table.losses[chosen])
+    models = [one.strength for one in candidates]
     columns: dict[str, Any] = {
-        "kind": [one.kind for one in table.candidates],
-        "leaves": table.sizes[:, 0],
-        "complexity": table.sizes[:, 1],
-        "size_penalty": [getattr(pair, "size", pair) for pair in pairs],
-        "term_penalty": [getattr(pair, "term", np.nan) for pair in pairs],
+        "kind": [one.kind for one in candidates],
+        "leaves": sizes[:, 0],
+        "complexity": sizes[:, 1],
+        "size_penalty": [getattr(pair, "size", pair) for pair in of_trees],
+        "term_penalty": [getattr(pair, "term", np.nan) for pair in of_trees],
         "C": [np.nan if one is None else one.C for one in models],
         "halvings": [np.nan if one is None else one.halvings for one in models],
-        "loss": table.losses @ table.weights / table.weights.sum(),
+        "loss": lost / whole.weights.sum() + excess,
         "excess": excess,
         "standard_error": error,
-        "chosen": np.arange(len(models)) == chosen,
+        "chosen": [one == winner for one in candidates],
         "at_most": [
             np.nan if one.at is None or one.kind != SIZED else MENU[one.at]
-            for one in table.candidates
+            for one in candidates
         ],
     }
-    if any(one.is_scored for one in table.candidates):
-        columns["on_score"] = [one.is_scored for one in table.candidates]
+    if any(one.is_scored for one in candidates):
+        columns["on_score"] = [one.is_scored for one in candidates]
     for trial in trials:
-        losses = np.array([trial.losses[one] for one in table.candidates])
+        blank = np.full(len(trial.weights), np.nan)
+        losses = np.array([trial.losses.get(one, blank) for one in candidates])
         columns[f"fold_{trial.fold}"] = losses @ trial.weights / trial.weights.sum()
-    return {name: np.asarray(column) for name, column in columns.items()}
+    order = np.argsort(sizes[:, 1], kind="stable")
+    return {name: np.asarray(column)[order] for name, column in columns.items()}

@@ -25,8 +25,7 @@ from evotree.engine.choice import (
     Verdict,
     kinds_of,
     penalties_of_rows,
-    trials_of,
-    trials_on_score,
+    trials_of_targets,
     verdict_of,
     with_evolution,
     with_score,
@@ -432,13 +431,9 @@ class RowSearch(Search):
         problem = self.problem
         rows = samples_of(problem)[0]
         end = half_way_to(problem.ends.evolution)
-        scored: Sequence[Trial] | None = None
         phase = self.progress.phase("choosing hyperparameters", unit="trial")
         with phase, interrupt_as_flag() as interrupted:
-            trials = self._plain_trials(end, interrupted)
-            has_time = time.perf_counter() < end and not interrupted()
-            if trials and problem.scored is not None and has_time:
-                scored = trials_on_score(problem.scored, trials, end)
+            trials, scored = self._trials(end, interrupted)
             is_judged = bool(trials) and problem.judges_evolution
             if is_judged and problem.config.max_generations > 0 and not interrupted():
                 trials = with_evolution(problem, rows, trials, end)
@@ -456,7 +451,7 @@ class RowSearch(Search):
             logistic = finisher.logistic(verdict.logistic)
             if logistic is None:  # it breaks a bound on all rows, or once it is rounded
                 verdict = verdict_of(trials, penalties, (TREE,))._replace(logistic=None)
-        if scored is not None:
+        if scored:
             verdict = with_score(verdict, trials, scored, penalties, demanded=demands)
         elif (
             demands and problem.scored is not None
@@ -470,17 +465,23 @@ class RowSearch(Search):
         choice = Choice(seed, verdict.penalties, winner, verdict.logistic)
         return Start(problem, choice, verdict, logistic)
 
-    def _plain_trials(
+    def _trials(
         self, end: float, interrupted: Callable[[], bool]
-    ) -> Sequence[Trial]:
-        """Return a trial of each fold, of columns as they are; none after Ctrl-C."""
+    ) -> tuple[Sequence[Trial], Sequence[Trial]]:
+        """Return trials of folds, and those of trees on a score of targets unless these left.
+
+        There are none after Ctrl-C.
+        """
         trials: list[Trial] = []
-        for trial in trials_of(self.problem, samples_of(self.problem)[0], end):
-            trials.append(trial)
+        scored: list[Trial] = []
+        for pair in trials_of_targets(self.problem, end):
+            for kind, trial in zip((trials, scored), pair, strict=True):
+                if trial is not None:
+                    kind.append(trial)
             self.progress.step()
             if interrupted():
-                return []
-        return trials
+                return [], []
+        return trials, scored if len(scored) >= len(trials) else []
 
     def rows_of(self, start: Start, dataset: Dataset) -> Dataset:
         """Return the rows with noisy copies, if there is noise, and the penalty of terms."""
