@@ -421,8 +421,8 @@ def trials_of_targets(
 ) -> Iterator[tuple[Trial | None, Trial | None]]:
     """Yield trials of trees and of trees on a score of targets, fold by fold; None for what left.
 
-    Trees alone leave once their best loses more than the best on a score, by half an error. Trees on
-    a score leave once they lose clearly more, unless they are demanded.
+    Trees alone leave once their best loses more than the best on a score, by half an error. Trees
+    on a score leave once they lose clearly more, unless they are demanded.
     """
     rows = samples_of(problem)[0]
     alone = trials_of(problem, rows, end)
