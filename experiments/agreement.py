@@ -15,8 +15,7 @@ import pandas as pd
 
 from experiments import load_study
 from experiments.problems import PROBLEMS
-from experiments.rows import read_rows
-from experiments.study import TEXTS, Study, Text, tables_of, write_text
+from experiments.study import TEXTS, Study, Text, read_rows, tables_of, write_text
 from experiments.tables import NOT_RUN as NOT_RUN_YET
 from experiments.tables import table
 

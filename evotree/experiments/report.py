@@ -3,7 +3,6 @@
 Results may be those of strangers: the names of the files are fixed, and texts are shown as texts.
 """
 
-import warnings
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -94,11 +93,8 @@ def write_report(folder: Path, reference: str | None = None) -> list[Path]:
     sized = sized[sized["complexity"] > 0]  # a logarithmic axis has no place for 0
     if metric in scored and comparison.complete_datasets(sized)[0]:
         ax = pictures.plot_accuracy_against_size(sized, "complexity", metric=metric)
-        try:
-            paths.append(save_picture(ax, folder / _PICTURE))
-            sections += ["## Picture", _CAPTION, f"![Score and complexity]({_PICTURE})"]
-        except OSError as error:  # what is told stands in the tables
-            warnings.warn(f"the report has no picture: {error}", stacklevel=2)
+        paths.append(save_picture(ax, folder / _PICTURE))
+        sections += ["## Picture", _CAPTION, f"![Score and complexity]({_PICTURE})"]
     report = folder / "report.md"
     text = "\n\n".join(map(str.strip, sections)) + "\n"
     write_whole(report, lambda file: file.write(text.encode()))

@@ -73,9 +73,6 @@ class Store:
     def add(self, row: Mapping[str, Any], curve: pd.DataFrame | None = None) -> None:
         """Add a row with some of the columns, in the place of an earlier one of the same fit."""
         entry = {name: row.get(name) for name in self.columns}
-        for name, value in entry.items():  # half characters have no encoding
-            if isinstance(value, str):
-                entry[name] = value.encode("utf-8", "backslashreplace").decode("utf-8")
         if curve is not None:
             entry["curve"] = curve.to_dict("list")
         self._append(entry)

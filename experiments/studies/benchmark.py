@@ -22,8 +22,14 @@ from experiments.methods.classifiers import (
     TREES,
     make_systems,
 )
-from experiments.probabilities import auc, clipped_log_loss
-from experiments.study import ClassesProtocol, Results, Study, define
+from experiments.study import (
+    ClassesProtocol,
+    Results,
+    Study,
+    auc,
+    clipped_log_loss,
+    define,
+)
 
 FIGURES = {
     "accuracy": ("accuracy", 100.0, 2),

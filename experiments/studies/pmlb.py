@@ -19,8 +19,14 @@ from evotree.operators.initialization.logistic import LOGISTIC
 from experiments import suites, tables
 from experiments.agreement import DATA
 from experiments.methods.classifiers import EVOTREE
-from experiments.probabilities import auc, clipped_log_loss
-from experiments.study import Results, Study, StudyProtocol, define
+from experiments.study import (
+    Results,
+    Study,
+    StudyProtocol,
+    auc,
+    clipped_log_loss,
+    define,
+)
 
 FOLDER = "pmlb"  # of the data sets, in that of all data
 N_FOLDS, SHUFFLED_BY = 4, 42
