@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import ORIGIN, ParetoFront, to_frame
-from evotree.front import FittedFront, TreeChoice, held_out_quality, select
+from evotree.front import FittedFront, TreeChoice, held_out_quality
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -296,7 +296,6 @@ def plot_pareto(
     front_or_estimator: Any,
     *,
     held_out: Dataset | None = None,
-    selected: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the best quality for each complexity, on training rows and on held-out rows.
@@ -304,7 +303,7 @@ def plot_pareto(
     Quality is what trees were evolved for: the accuracy or R² by default, of costs the mean cost a
     row. The complexity of a tree is the number of its leaves and terms. A step goes on to the
     right: no better tree of at most that complexity was met. The band beside the best quality on
-    the held-out rows is one standard error wide.
+    the held-out rows is one standard error wide. The ``tree_`` of an estimator has a ring.
 
     Parameters
     ----------
@@ -312,9 +311,6 @@ def plot_pareto(
         The trees.
     held_out : Dataset, optional
         Rows that the trees were not made on, in the same units.
-    selected : str, optional
-        The rule of `evotree.front.select` for the tree to be marked; by default that is the
-        ``tree_`` of an estimator.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
@@ -345,7 +341,6 @@ def plot_pareto(
             "o",
         )
     ]
-    chosen = _chosen(front, front_or_estimator, selected, held_out)
 
     ax = axes_or_new(ax, (6.5, 4.2))
     if held_out is not None:
@@ -371,13 +366,14 @@ def plot_pareto(
             ms=4.5,
             lw=1.6,
         )
-    if chosen is not None:
-        tree = front[chosen]
+    tree = getattr(front_or_estimator, "tree_", None)
+    # A tree may have been pruned or refined after its selection.
+    if tree is not None and tree.complexity in complexity:
+        chosen = int(np.searchsorted(complexity, tree.complexity))
         leaves = counted(tree.n_leaves, "leaf", "leaves")
-        terms = counted(tree.n_terms, "term")
-        at = [complexity[chosen]] * len(curves)
+        label = f"selected: {leaves}, {counted(tree.n_terms, 'term')}"
         qualities = [values[chosen] for _, values, _, _ in curves]
-        _draw_rings(ax, at, qualities, f"{selected or 'selected'}: {leaves}, {terms}")
+        _draw_rings(ax, [tree.complexity] * len(curves), qualities, label)
     ax.set(xlabel="complexity (leaves and terms)", ylabel=measure)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     heights = np.array([values for _, values, *_ in curves])
@@ -460,20 +456,3 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
     draw_grid(ax)
     legend_below(ax, n_columns=2)
     return ax
-
-
-def _chosen(
-    front: ParetoFront | FittedFront,
-    source: Any,
-    selected: str | None,
-    held_out: Dataset | None,
-) -> int | None:
-    """Return the position of the member to be marked, None without one."""
-    tree = getattr(source, "tree_", None)
-    if selected is not None:
-        tree = select(front, selected, held_out=held_out)
-    complexities = [member.complexity for member in front]
-    # A tree may have been pruned or refined after its selection.
-    if tree is None or tree.complexity not in complexities:
-        return None
-    return complexities.index(tree.complexity)

@@ -61,12 +61,8 @@ def draw_grid(ax: Axes) -> None:
 
 def use_log_scale(ax: Axes, values: pd.Series) -> None:
     """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
-    if (smallest := values.min()) <= 0.0:
-        raise ValueError(
-            f"{smallest:g} has no place on a logarithmic axis: allowed are positive numbers."
-        )
     ax.set_xscale("log")
-    decades = np.log10(values.max() / smallest)
+    decades = np.log10(values.max() / values.min())
     subs = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
     ax.xaxis.set_major_locator(LogLocator(subs=subs))
     ax.xaxis.set_major_formatter("{x:g}")
