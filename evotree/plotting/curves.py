@@ -72,8 +72,6 @@ def plot_learning_curve(
     records = records_of(history, "history")
     positions = axis_positions(records, x)
     curves = (curves,) if isinstance(curves, str) else curves
-    if not curves:
-        raise ValueError("curves is empty: name at least one chapter of the history.")
     for curve in curves:
         _column(records, f"{curve}_best", f"curves={curves!r}")
 
@@ -170,14 +168,6 @@ def plot_learning_curves(
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
-    check_kind(
-        "histories",
-        histories,
-        isinstance(histories, Mapping),
-        "is a mapping from names to runs.",
-    )
-    if not histories:
-        raise ValueError("histories is empty: give at least one group of runs.")
     groups = {
         name: _aligned(name, group, x, f"{chapter}_best")
         for name, group in histories.items()
@@ -261,24 +251,16 @@ def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
 
 def axis_positions(records: pd.DataFrame, x: str) -> np.ndarray:
     """Return where on the axis the records of a run stand."""
-    if x not in POSITION_LABELS:
-        raise ValueError(
-            f"x={x!r}: allowed are {', '.join(map(repr, POSITION_LABELS))}."
-        )
     column = _column(records, "nevals" if x == "evaluations" else x, f"x={x!r}")
     return np.cumsum(column) if x == "evaluations" else column
 
 
 def _aligned(name: str, group: Any, x: str, column: str) -> pd.DataFrame:
     """Return the values of the runs of a group, by the positions of the records of all."""
-    where = f"histories[{name!r}]"
-    is_group = isinstance(group, Sequence) and not hasattr(group, "chapters")
-    check_kind(where, group, is_group, "is a sequence of runs.")
-    if not group:
-        raise ValueError(f"{where} is empty: give at least one run.")
     runs = []
     for i, history in enumerate(group):
-        records = records_of(history, f"{where}[{i}]")
+        where = f"histories[{name!r}][{i}]"
+        records = records_of(history, where)
         run = pd.Series(_column(records, column, where), axis_positions(records, x))
         runs.append(run[~run.index.duplicated(keep="last")])
     return pd.concat(runs, axis=1).sort_index().ffill().dropna()
@@ -420,11 +402,12 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
         Where to draw; new ones by default.
     """
     choice = getattr(choice_or_estimator, "choice_", choice_or_estimator)
-    if not isinstance(choice, TreeChoice):
-        raise TypeError(
-            f"choice_or_estimator is a {type(choice_or_estimator).__name__}, without a choice: "
-            "allowed are a TreeChoice, and estimators whose fit compared candidates."
-        )
+    check_kind(
+        "choice_or_estimator",
+        choice,
+        isinstance(choice, TreeChoice),
+        "are a TreeChoice, and estimators whose fit compared candidates.",
+    )
     table = (
         choice.to_frame()
         .sort_values("chosen", ascending=False, kind="stable")
