@@ -149,14 +149,6 @@ class Experiment:
         _check_list("seeds", self.seeds, int)
         if self.metrics or not self.scorers:
             _check_list("metrics", self.metrics, str)
-        if not isinstance(self.name, str) or not self.name:
-            raise ValueError(
-                f"name={abbreviate(self.name)}: allowed are a text that is not empty."
-            )
-        if not 0 <= min(self.seeds) <= max(self.seeds) < 2**32:
-            raise ValueError(
-                f"seeds={abbreviate(self.seeds)}: allowed are 0 to 2**32 - 1."
-            )
         for name in self.metrics:
             if name.removeprefix("train_") not in get_scorer_names():
                 raise ValueError(

@@ -280,18 +280,14 @@ def imitations(
         model.fit(np.array(seen), np.ravel(done))
         trees = list(model.pareto_front_)
         if actions is not None:
+            # A teacher may leave out actions.
+            shares = np.eye(len(actions))[model.classes_]
             trees = [
-                _of_all_actions(tree, model.classes_, len(actions)) for tree in trees
+                tree.predicting(tree.values @ shares).labelled(
+                    model.classes_[tree.labels]
+                )
+                for tree in trees
             ]
         act = actor(trees[-1], actions)
     some = np.random.default_rng(seed).permutation(len(seen))[: len(points)]
     return trees, np.concatenate([points, np.array(seen)[some]])
-
-
-def _of_all_actions(
-    tree: ObliqueTree, classes: np.ndarray, n_actions: int
-) -> ObliqueTree:
-    """Return a tree of the actions that a teacher takes as one of all: it may leave out some."""
-    values = np.zeros((len(tree), n_actions))
-    values[:, classes] = tree.values
-    return tree.predicting(values).labelled(classes[tree.labels])

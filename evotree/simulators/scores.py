@@ -88,8 +88,6 @@ class ScoredProblem:
     n_episodes: int = 1
 
     def __post_init__(self) -> None:
-        if not callable(self.score):
-            raise ValueError(f"score={self.score!r}: allowed is a callable.")
         check_whole("n_episodes", self.n_episodes, 1)
         if np.ndim(self.observations) == 2 and len(self.observations) < 2:
             raise ValueError(

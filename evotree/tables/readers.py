@@ -10,7 +10,6 @@ import csv
 import gzip
 import io
 import os
-import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -94,9 +93,9 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
             yield
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        if len(reason) > _SHOWN_ERROR_CHARACTERS:
-            reason = f"{reason[:_SHOWN_ERROR_CHARACTERS]}..."
-        raise ValueError(f"{path} cannot be read: {reason}") from error
+        raise ValueError(
+            f"{path} cannot be read: {reason[:_SHOWN_ERROR_CHARACTERS]}"
+        ) from error
 
 
 def _read_csv(
@@ -116,11 +115,7 @@ def _read_csv(
         **{"na_values": list(NA_VALUES), "dtype": dict.fromkeys(texts, str)},
         **EXACT_NUMBERS,
     }
-    # Excel's own way to say what separates cells.
-    if said := re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None:
-        options |= {"sep": said[1], "skiprows": 1}
-        del lines[0]
-    elif "sep" not in given:
+    if "sep" not in given:
         options["sep"] = sep = _separator(lines)
         if sep != ",":
             say(

@@ -63,10 +63,8 @@ def test_tasks_are_all_combinations_and_balanced():
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
-        ("name", ""),
         ("datasets", "iris"),
         ("datasets", ["iris", "iris"]),
-        ("seeds", [-1]),
         ("seeds", [0.5]),
         ("metrics", []),
         ("metrics", ["log_loss"]),

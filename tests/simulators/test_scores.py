@@ -246,7 +246,6 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"score": 3}, "score=3: allowed is a callable"),
         ({"n_episodes": 0}, "n_episodes=0: allowed is a whole number of at least 1"),
         ({"observations": [[1.0, 2.0]]}, "observations has 1 points: allowed are 2"),
         ({"actions": 1}, "actions=1: allowed are 2 or more"),
