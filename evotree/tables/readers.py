@@ -12,7 +12,8 @@ import io
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -62,40 +63,39 @@ def read_table(
     cells. A guess is told to `say`.
     """
     path = Path(path)
+    with reading(path):
+        if path.suffix == ".parquet":
+            frame = pd.read_parquet(path, **options).reset_index(drop=True)
+            frame.columns = frame.columns.map(str)
+        else:
+            options = {"encoding": "utf-8-sig"} | options
+            try:
+                frame = _read_csv(path, texts, say, options)
+            except UnicodeError as error:
+                # Windows' programs write so in Western Europe, or in UTF-16.
+                raise ValueError(
+                    f"it is not written in {options['encoding']}; --read encoding=cp1252, or "
+                    f"utf-16, may read it: {error}"
+                ) from error
+        if frame.empty:
+            raise ValueError("it has no data rows")
+        return frame.apply(plain_column)
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn whatever a reader raises into an error that names the file."""
     os.stat(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = _read(path, texts, say, options)
+            yield
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(
             f"{path} cannot be read: {reason[:_SHOWN_ERROR_CHARACTERS]}"
         ) from error
-    return frame.apply(plain_column)
-
-
-def _read(
-    path: Path, texts: Collection[str], say: _Say, options: dict[str, Any]
-) -> pd.DataFrame:
-    """Return a table as pandas reads it."""
-    if path.suffix == ".parquet":
-        frame = pd.read_parquet(path, **options).reset_index(drop=True)
-        frame.columns = frame.columns.map(str)
-    else:
-        options = {"encoding": "utf-8-sig"} | options
-        try:
-            frame = _read_csv(path, texts, say, options)
-        except UnicodeError as error:
-            # Windows' programs write so in Western Europe, or in UTF-16.
-            raise ValueError(
-                f"it is not written in {options['encoding']}; --read encoding=cp1252, or utf-16, "
-                f"may read it: {error}"
-            ) from error
-    if frame.empty:
-        raise ValueError("it has no data rows")
-    return frame
 
 
 def _read_csv(
