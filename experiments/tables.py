@@ -13,8 +13,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evotree.experiments.comparison import LEVEL, adjust_by_holm, markdown_table
-from evotree.experiments.pictures import plot_accuracy_against_size
+from evotree.experiments.comparison import (
+    LEVEL,
+    adjust_by_holm,
+    markdown_table,
+    plot_accuracy_against_size,
+)
 from evotree.plotting.style import save_picture
 from experiments.suites import FAILED, N_FOLDS
 

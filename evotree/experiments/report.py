@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from evotree.experiments import comparison, pictures
+from evotree.experiments import comparison
 from evotree.experiments.comparison import in_markdown, markdown_table
 from evotree.experiments.protocols import Protocol
 from evotree.experiments.runner import DONE
@@ -92,7 +92,7 @@ def write_report(folder: Path, reference: str | None = None) -> list[Path]:
     sized = _with_numbers(scored.get(metric, runs), "complexity")
     sized = sized[sized["complexity"] > 0]  # a logarithmic axis has no place for 0
     if metric in scored and comparison.complete_datasets(sized)[0]:
-        ax = pictures.plot_accuracy_against_size(sized, "complexity", metric=metric)
+        ax = comparison.plot_accuracy_against_size(sized, "complexity", metric=metric)
         paths.append(save_picture(ax, folder / _PICTURE))
         sections += ["## Picture", _CAPTION, f"![Score and complexity]({_PICTURE})"]
     report = folder / "report.md"
