@@ -71,6 +71,21 @@ def beside(
     return row
 
 
+def on_same_rows(
+    runs: pd.DataFrame, fits: pd.DataFrame, methods: Iterable[str]
+) -> dict[str, str]:
+    """Return how many fits these are, what they have, and what methods reach on their rows."""
+    keys = ["dataset", "fold"]
+    accuracy = 100.0 * runs.pivot(index=keys, columns="method", values="accuracy")
+    means = accuracy.loc[fits.set_index(keys).index].mean()
+    return {
+        "fits": f"{len(fits)}",
+        "data sets": f"{fits['dataset'].nunique()}",
+        "complexity": f"{fits['complexity'].median():.0f}",
+        **{method: f"{means[method]:.1f}" for method in named(methods, means.index)},
+    }
+
+
 def groups_of(
     runs: pd.DataFrame, datasets: Iterable[str], methods: Iterable[str]
 ) -> dict[tuple[str, str], pd.DataFrame]:
