@@ -217,7 +217,6 @@ def plot_accuracy_against_size(
         ax.plot(x[method], y[method], ms=7.0, label=method, **look)
     style.use_log_scale(ax, x)
     style.draw_grid(ax)
-    ax.set_axisbelow(True)
     ax.margins(0.12)
     style.legend_below(ax, min(4, len(x)))
     n_datasets = len(datasets) + len(left_out)

@@ -55,8 +55,9 @@ def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
 
 
 def draw_grid(ax: Axes) -> None:
-    """Draw a light grid."""
+    """Draw a light grid, below all else."""
     ax.grid(alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
 
 
 def use_log_scale(ax: Axes, values: pd.Series) -> None:
