@@ -115,9 +115,9 @@ class Study:
 
     def write(self, out: Path) -> None:
         """Write the page, and further ones, from the CSV files in a folder."""
-        for page in self.also:
-            write_text(out / f"{page}.md", text_of(self, out, page))
-        write_text(self.page(out), text_of(self, out))
+        for page in (*self.also, self.name):
+            text = text_of(self, out, page)
+            (out / f"{page}.md").write_text(text, encoding="utf-8")
 
     def run(
         self,
@@ -271,11 +271,6 @@ def define(
     return Experiment(name, list(datasets), methods, protocol, **usual | more)
 
 
-def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the accuracy, or R²."""
-    return float(model.score(X, y))
-
-
 # ---- scores of probabilities, NaN for models without ---------------------------------------------
 
 
@@ -388,15 +383,9 @@ def select_tasks(
     ]
 
 
-def write_text(path: Path, text: str) -> Path:
-    """Write a text, and return its path."""
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def text_of(study: Study, out: Path, page: str = "") -> str:
-    """Return the text of a study, or of another page, filled from the CSV files in a folder."""
-    text = (TEXTS / f"{page or study.name}.md").read_text(encoding="utf-8")
+def text_of(study: Study, out: Path, page: str) -> str:
+    """Return the text of a page of a study, filled from the CSV files in a folder."""
+    text = (TEXTS / f"{page}.md").read_text(encoding="utf-8")
     constants = vars(sys.modules[study.report.__module__])
     return Text().vformat(text, (), SHARED | constants | tables_of(study, out))
 
