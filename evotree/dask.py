@@ -98,13 +98,11 @@ def fit(
     own_weight = None if sample_weight is None else weight
     model.fit(table, labels, own_weight)
     sample = finisher_of(model, table, labels, Beside(own_weight)).problem.dataset
-    factors = np.ones(1)
-    if getattr(model, "class_weight", None) is not None:
-        factors = class_weight_of_rows(
-            model.class_weight,
-            classes.index.to_numpy(),
-            classes["weight"].to_numpy(),
-        )
+    factors = class_weight_of_rows(
+        getattr(model, "class_weight", None),
+        classes.index.to_numpy(),
+        classes["weight"].to_numpy(),
+    )
     front = model.pareto_front_
     counted: list[Any] = [
         _counted(model, fitted, sample, sums, factors)
@@ -246,10 +244,10 @@ def sum_leaves(
     """
     table, y, weight, _ = reader(*part)
     there = weight > 0.0
+    y, weight = y[there], weight[there]
     rows = np.empty((0, len(sample.schema.features)))
     if there.any():
         rows = encode_in_order(sample.schema, table[there])
-    y, weight = y[there], weight[there]
     columns = [np.ones(len(y)), weight]
     codes = np.zeros(len(y), dtype=np.int64)
     if reader.is_regression:

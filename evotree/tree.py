@@ -757,7 +757,7 @@ class Individual(ObliqueTree):
     Attributes
     ----------
     answers : ndarray of shape (n_nodes, n_numbers), float64
-        What leaves answer in a search by scores (`evotree.simulators.actions.Actions`), NaN where
+        What leaves answer in a search by scores (`evotree.simulators.trees.Actions`), NaN where
         they do not yet; without columns where rows say what leaves predict.
     fitness : FitnessMax
         DEAP's fitness; not valid after a change.

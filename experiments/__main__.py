@@ -40,33 +40,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     add_options(parser, (LOG,))
     options = vars(parser.parse_args(arguments))
-    log = options.pop("log")
-    study = load_study(options.pop("study"))
-    out = options["out"]
-    if options.pop("report"):
-        if not study.rows_file(out).exists():
-            print(
-                f"out={str(out)!r} has no file {study.rows_file(out).name}: copy it there from "
-                "docs/results, or let the study run, without --report.",
-                file=sys.stderr,
-            )
-            return 2
-        study.write(out)
-        print(f"wrote {study.page(out)}")
-        return 0
+    log, is_report = options.pop("log"), options.pop("report")
+    study, out = load_study(options.pop("study")), options["out"]
     try:
-        with logged(log):
-            runs = study.run(**options)
+        if is_report and not study.rows_file(out).exists():
+            raise ValueError(
+                f"out={str(out)!r} has no file {study.rows_file(out).name}: copy it there from "
+                "docs/results, or let the study run, without --report."
+            )
+        if is_report:
+            study.write(out)
+        else:
+            with logged(log):
+                counts = study.run(**options)["status"].value_counts()
+            print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
+            if DONE not in counts:
+                raise ValueError(
+                    f"no fit was done; the tracebacks are in {out / study.name}"
+                )
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
-        return 2
-    counts = runs["status"].value_counts()
-    print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
-    if not counts.get(DONE):
-        print(
-            f"no fit was done; the tracebacks are in {out / study.name}",
-            file=sys.stderr,
-        )
         return 2
     print(f"wrote {study.page(out)}")
     return 0

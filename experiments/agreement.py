@@ -15,8 +15,7 @@ import pandas as pd
 
 from experiments import load_study
 from experiments.problems import PROBLEMS
-from experiments.rows import read_rows
-from experiments.study import TEXTS, Study, Text, tables_of, write_text
+from experiments.study import TEXTS, Study, Text, read_rows, tables_of
 from experiments.tables import NOT_RUN as NOT_RUN_YET
 from experiments.tables import table
 
@@ -182,4 +181,5 @@ def write_reproductions(out: Path) -> None:
         **{"counts": counts_table(figures), "worse": worse_table(figures)},
     }
     text = (TEXTS / "reproductions.md").read_text(encoding="utf-8")
-    write_text(out / "reproductions.md", Text().vformat(text, (), shown | papers))
+    page = Text().vformat(text, (), shown | papers)
+    (out / "reproductions.md").write_text(page, encoding="utf-8")

@@ -13,6 +13,7 @@ from evotree.plotting.style import (
     INK,
     PALETTE,
     axes_or_new,
+    draw_grid,
     legend_below,
     point_style,
     use_log_scale,
@@ -101,8 +102,7 @@ def plot_times(runs: pd.DataFrame) -> Axes:
     return ax
 
 
-def _finish(ax: Axes, n_columns: int, others: list[Axes] | None = None) -> None:
+def _finish(ax: Axes, n_columns: int) -> None:
     """Give the axes their grid and legend."""
-    ax.grid(alpha=0.25, linewidth=0.6)
-    ax.set_axisbelow(True)
-    legend_below(ax, n_columns, others or [])
+    draw_grid(ax)
+    legend_below(ax, n_columns)

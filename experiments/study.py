@@ -4,6 +4,7 @@ Its rows are kept as CSV beside the report, so that a version control holds them
 on from them; while it runs, they are in a store in the folder of its name.
 """
 
+import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
+from sklearn.metrics import roc_auc_score
 
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment
@@ -28,21 +30,23 @@ from evotree.experiments.protocols import (
     take_rows,
 )
 from evotree.experiments.runner import DONE, STATUSES
-from evotree.experiments.store import Store
+from evotree.experiments.store import Store, check_runs, checksum, read_runs
+from evotree.tables.readers import EXACT_NUMBERS
 from experiments import suites
-from experiments.methods import chosen, classifiers, regressors, trees
-from experiments.probabilities import LEAST
+from experiments.methods import chosen, classifiers, trees
 from experiments.problems import PROBLEMS, make_problem
-from experiments.rows import fill, read_rows, write_rows
 from experiments.suites import OFFICIAL
 from experiments.tables import LOSS_TIE, MISSING, TIE
 
+log = logging.getLogger(__name__)
+
+# Smaller probabilities count as this one in the log loss; trees' are often 0.
+LEAST = 1e-3
 TEXTS = Path(__file__).parent / "texts"
 """The texts of the reports, a file a study; `Text` fills them."""
 SHARED: dict[str, Any] = {
     "chosen": chosen,
     "classifiers": classifiers,
-    "regressors": regressors,
     "trees": trees,
     "suites": suites,
     "TIE": TIE,
@@ -111,9 +115,9 @@ class Study:
 
     def write(self, out: Path) -> None:
         """Write the page, and further ones, from the CSV files in a folder."""
-        for page in self.also:
-            write_text(out / f"{page}.md", text_of(self, out, page))
-        write_text(self.page(out), text_of(self, out))
+        for page in (*self.also, self.name):
+            text = text_of(self, out, page)
+            (out / f"{page}.md").write_text(text, encoding="utf-8")
 
     def run(
         self,
@@ -267,9 +271,95 @@ def define(
     return Experiment(name, list(datasets), methods, protocol, **usual | more)
 
 
-def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the accuracy, or R²."""
-    return float(model.score(X, y))
+# ---- scores of probabilities, NaN for models without ---------------------------------------------
+
+
+def probabilities(model: Any, X: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the probabilities of some classes, (n_rows, n_classes); NaN if there are none."""
+    if not hasattr(model, "predict_proba"):
+        return np.full((len(X), len(classes)), np.nan)
+    predicted = np.asarray(model.predict_proba(X))
+    columns = dict(zip(np.asarray(model.classes_).tolist(), predicted.T, strict=True))
+    absent = np.zeros(len(predicted))
+    return np.column_stack([columns.get(label, absent) for label in classes.tolist()])
+
+
+def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the area under the ROC curve: each class against the others, weighted by its rows."""
+    classes, counts = np.unique(y, return_counts=True)
+    predicted = probabilities(model, X, classes)
+    if len(classes) < 2 or np.isnan(predicted).any():
+        return float("nan")
+    areas = [
+        roc_auc_score(y == c, column)
+        for c, column in zip(classes, predicted.T, strict=True)
+    ]
+    return float(np.average(areas, weights=counts))
+
+
+def clipped_log_loss(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean of -log of the probabilities of the rows' classes, at least `LEAST` each."""
+    classes, codes = np.unique(y, return_inverse=True)
+    predicted = probabilities(model, X, classes)[np.arange(len(y)), codes]
+    return float(-np.log(np.maximum(predicted, LEAST)).mean())
+
+
+# ---- tasks, rows and texts -----------------------------------------------------------------------
+
+
+def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
+    """Read a CSV file of rows that has some columns."""
+    try:
+        # Types are inferred from whole columns; the first column is never taken for row names.
+        kinds = {"settings": str, "revision": str}  # both may be of digits alone
+        rows = pd.read_csv(
+            path, index_col=False, low_memory=False, dtype=kinds, **EXACT_NUMBERS
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"{path} cannot be read as a table of runs: {str(error)[:200]}"
+        ) from error
+    if missing := [name for name in columns if name not in rows]:
+        raise ValueError(
+            f"{path} has no column {', '.join(missing)}. Move it away to begin again."
+        )
+    return check_runs(rows, path)
+
+
+def fill(store: Store, experiment: Any, rows_file: Path) -> None:
+    """Put rows of a CSV file into a store, but those of other settings than a method's now."""
+    if not rows_file.exists():
+        return
+    rows = read_rows(rows_file)
+    if strange := sorted(set(rows) - set(store.columns)):
+        raise ValueError(
+            f"{rows_file} has the columns {', '.join(strange)[:200]}: not measured."
+        )
+    if "settings" in rows:
+        methods = experiment.definition()["methods"]
+        now = rows["method"].map(
+            {name: checksum(text) for name, text in methods.items()}
+        )
+        is_stale = rows["settings"].notna() & now.notna() & (rows["settings"] != now)
+        if is_stale.any():
+            names = ", ".join(rows["method"][is_stale].unique())
+            log.warning(
+                "%d rows of other settings do not count: %s", is_stale.sum(), names
+            )
+        rows = rows[~is_stale]
+    done = store.done()
+    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+        key = tuple(row[name] for name in KEY)
+        if key not in done:
+            store.add({**row, "status": DONE})
+
+
+def write_rows(store: Store, rows_file: Path) -> None:
+    """Write the fits that are done as CSV."""
+    runs = read_runs(store.path.parent)
+    runs = runs[runs["status"] == DONE].drop(columns=["status", "error", "versions"])
+    # Whole numbers are written as such.
+    runs.dropna(axis=1, how="all").convert_dtypes().to_csv(rows_file, index=False)
 
 
 def select_tasks(
@@ -293,15 +383,9 @@ def select_tasks(
     ]
 
 
-def write_text(path: Path, text: str) -> Path:
-    """Write a text, and return its path."""
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def text_of(study: Study, out: Path, page: str = "") -> str:
-    """Return the text of a study, or of another page, filled from the CSV files in a folder."""
-    text = (TEXTS / f"{page or study.name}.md").read_text(encoding="utf-8")
+def text_of(study: Study, out: Path, page: str) -> str:
+    """Return the text of a page of a study, filled from the CSV files in a folder."""
+    text = (TEXTS / f"{page}.md").read_text(encoding="utf-8")
     constants = vars(sys.modules[study.report.__module__])
     return Text().vformat(text, (), SHARED | constants | tables_of(study, out))
 

@@ -13,8 +13,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evotree.experiments.comparison import LEVEL, adjust_by_holm, markdown_table
-from evotree.experiments.pictures import plot_accuracy_against_size
+from evotree.experiments.comparison import (
+    LEVEL,
+    adjust_by_holm,
+    markdown_table,
+    plot_accuracy_against_size,
+)
 from evotree.plotting.style import save_picture
 from experiments.suites import FAILED, N_FOLDS
 
@@ -65,6 +69,21 @@ def beside(
         if len(row) == 2:
             row["difference"] = f"{unit * (ours.mean() - value):+.{decimals}f}"
     return row
+
+
+def on_same_rows(
+    runs: pd.DataFrame, fits: pd.DataFrame, methods: Iterable[str]
+) -> dict[str, str]:
+    """Return how many fits these are, what they have, and what methods reach on their rows."""
+    keys = ["dataset", "fold"]
+    accuracy = 100.0 * runs.pivot(index=keys, columns="method", values="accuracy")
+    means = accuracy.loc[fits.set_index(keys).index].mean()
+    return {
+        "fits": f"{len(fits)}",
+        "data sets": f"{fits['dataset'].nunique()}",
+        "complexity": f"{fits['complexity'].median():.0f}",
+        **{method: f"{means[method]:.1f}" for method in named(methods, means.index)},
+    }
 
 
 def groups_of(

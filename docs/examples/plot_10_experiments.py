@@ -52,7 +52,7 @@ print("\n".join(sorted(path.name for path in written)))
 # %%
 # Its picture shows accuracy against complexity.
 
-from evotree.experiments.pictures import plot_accuracy_against_size
+from evotree.experiments.comparison import plot_accuracy_against_size
 
 plot_accuracy_against_size(runs)
 plt.show()

@@ -29,7 +29,6 @@ from evotree.model_file import Model
 from evotree.schema import NUMBERS, TRUTH, CategoricalColumn, quoted, text_of
 from evotree.tables.columns import (
     MANY_CATEGORIES,
-    is_text,
     numbers_of,
     numbers_or_codes,
 )
@@ -152,7 +151,6 @@ def training_rows(frame: pd.DataFrame, args: argparse.Namespace) -> TableRows:
         y = np.column_stack([beside.pop("event"), y])
     is_named = X.columns.isin(args.categorical)
     X = words_as_gaps(X, dict.fromkeys(X.columns[~is_named], NUMBERS))
-    check_texts(X.loc[:, ~is_named])
     texts = X.loc[:, is_named].map(text_of, na_action="ignore").astype("category")
     beside = pd.DataFrame(beside, known.index).rename(columns={"group": "groups"})
     return TableRows(X.assign(**texts), y, beside, task)
@@ -202,27 +200,20 @@ def check_names(frame: pd.DataFrame, named: Mapping[str, Collection[str]]) -> No
 
 
 def row_numbers(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that only tell rows apart, from which a tree would learn noise."""
-    return [
-        name for name in frame.select_dtypes("number") if _is_numbering(frame[name])
-    ]
+    """Return the columns that only tell rows apart, from which a tree would learn noise.
 
-
-def _is_numbering(column: pd.Series) -> bool:
-    """Return whether numbers count the rows from 0 or 1, or are the whole ones of a name of rows.
-
-    Those that count are in the order of the file, the others all different.
+    They count the rows from 0 or 1, in the order of the file, or have a name of rows, and whole
+    numbers that are all different.
     """
-    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if (
-        len(numbers) > 1
-        and numbers[0] in (0.0, 1.0)
-        and (np.diff(numbers) == 1.0).all()
-    ):
-        return True
-    is_whole = np.isfinite(numbers) & (numbers == np.trunc(numbers))
-    is_named = ROW_NAMES.fullmatch(str(column.name)) is not None
-    return bool(is_named and column.is_unique and is_whole.all())
+    found = []
+    for name in frame.select_dtypes("number"):
+        numbers = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        counts = len(numbers) > 1 and (np.diff(numbers) == 1.0).all()
+        is_whole = np.isfinite(numbers) & (numbers == np.trunc(numbers))
+        is_named = ROW_NAMES.fullmatch(str(name)) and frame[name].is_unique
+        if (counts and numbers[0] in (0.0, 1.0)) or (is_named and is_whole.all()):
+            found.append(name)
+    return found
 
 
 def words_as_gaps(
@@ -286,18 +277,6 @@ def classes_of(targets: pd.Series) -> np.ndarray:
     return y
 
 
-def check_texts(X: pd.DataFrame) -> None:
-    """Raise for a column of text that only tells rows apart."""
-    for name in X:
-        column = X[name].dropna()
-        if is_text(column) and column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
-            raise ValueError(
-                f"column {name!r} has {column.nunique()} different texts in "
-                f"{len(column)} rows: these are no categories; leave it out by --drop "
-                f"{shlex.quote(name)}"
-            )
-
-
 def hold_out(
     rows: TableRows, share: float, random_state: int
 ) -> tuple[TableRows, TableRows]:
@@ -308,7 +287,6 @@ def hold_out(
     """
     is_classes = rows.task == "classification"
     targets = rows.y.reshape(len(rows.y), -1)[:, -1]
-    groups = rows.beside.get("groups")
     n_test = math.ceil(share * len(targets))
     if "time" in rows.beside:
         times = rows.beside["time"].to_numpy()
@@ -318,12 +296,12 @@ def hold_out(
         counts = np.unique(targets, return_counts=True)[1]
         least = min(n_test, len(targets) - n_test)
         kind = ShuffleSplit
-        if groups is not None:
+        if "groups" in rows.beside:
             kind = GroupShuffleSplit
         elif is_classes and counts.min() >= 2 and least >= counts.size:
             kind = StratifiedShuffleSplit
         draw = kind(1, test_size=share, random_state=random_state)
-        train, test = next(draw.split(targets, targets, groups))
+        train, test = next(draw.split(targets, targets, rows.beside.get("groups")))
     n_known = pd.unique(targets[train]).size
     if n_known < 2 or (not is_classes and len(test) < 2):
         raise ValueError(

@@ -368,7 +368,8 @@ class Search:
             if moves:
                 for run, toolbox in zip(islands or (), toolboxes, strict=True):
                     move_to_rows(run, rows, toolbox, end_of_moves)
-            with self.executor_of_islands() as executor:
+            n_jobs = problem.config.n_jobs
+            with island_executor(evolution.islands.executor, n_jobs) as executor:
                 yield from epochs(
                     toolboxes, evolution, executor, islands, max_generations, end
                 )
@@ -387,11 +388,6 @@ class Search:
             yield from generations(
                 population, toolbox, evolution.variation.crossover_probability, end=end
             )
-
-    def executor_of_islands(self) -> Any:
-        """Return a context of what islands evolve on: the user's executor, threads, or None."""
-        islands = self.problem.evolution.islands
-        return island_executor(islands.executor, self.problem.config.n_jobs)
 
 
 def _patience(problem: Problem, choice: Choice) -> int | None:

@@ -1,7 +1,7 @@
-"""Methods compared over data sets: paired tests, and tables of means.
+"""Methods compared over data sets: paired tests, tables of means, and a picture of these.
 
 In: a table of runs, one row a fit, with the columns ``dataset``, ``method``, ``fold`` and ``seed``
-and those of scores, sizes and times. Out: tables.
+and those of scores, sizes and times. Out: tables, and matplotlib's Axes.
 
 Runs of two methods on a data set are paired by fold and seed. Of n differences the mean, over the
 root of their variance times ``1 / n + n_2 / n_1``, has Student's distribution where the methods are
@@ -21,8 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 from scipy import stats
+
+from evotree.plotting import style
 
 LEVEL = 0.05
 """Differences with an adjusted p-value below it are significant."""
@@ -188,3 +191,37 @@ def mean_table(
     cells = cells.rename(index=in_markdown, columns=in_markdown)
     table = markdown_table(cells.rename_axis("data set").reset_index())
     return f"{table}\n\n{in_markdown(note)}."
+
+
+def plot_accuracy_against_size(
+    runs: pd.DataFrame,
+    size: str = "leaves",
+    *,
+    metric: str = "accuracy",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw each method at its mean size and its mean score, over the data sets that all have.
+
+    Runs without a number for either are left out.
+    """
+    runs = runs[np.isfinite(runs[[size, metric]].astype(float)).all(axis=1)]
+    datasets, left_out = complete_datasets(runs)
+    if not datasets:
+        raise ValueError(
+            f"runs has no data set with {size} and {metric} of all methods."
+        )
+    x, y = (mean_scores(runs, name).loc[datasets].mean() for name in (size, metric))
+    ax = style.axes_or_new(ax, (6.5, 4.5))
+    for k, method in enumerate(x.index):
+        look = style.point_style(k)
+        ax.plot(x[method], y[method], ms=7.0, label=method, **look)
+    style.use_log_scale(ax, x)
+    style.draw_grid(ax)
+    ax.margins(0.12)
+    style.legend_below(ax, min(4, len(x)))
+    n_datasets = len(datasets) + len(left_out)
+    ax.set(
+        xlabel=f"{size} (mean of {len(datasets)} of {n_datasets} data sets)",
+        ylabel=f"mean {metric}",
+    )
+    return ax

@@ -56,8 +56,6 @@ def load(
     if name.startswith(_BUNDLED):
         return _load_bundled(name.removeprefix(_BUNDLED))
     data = _read_file(_find(name, data_home), target)
-    if data.X.shape[1] == 0:
-        raise ValueError(f"{name}: there must be at least one feature")
     if n_missing := int(pd.isna(data.y).sum()):
         raise ValueError(
             f"{name}: the target is missing in {n_missing} of {len(data.y)} rows"

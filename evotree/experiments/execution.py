@@ -38,17 +38,16 @@ LOG_FILE = "experiment.log"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "deap")
 
 
-class PeakMemory:
-    """The most memory that this process has held since it was made, where Linux tells it."""
+def forget_peak_memory() -> None:
+    """Begin the peak of the memory of this process again, where Linux keeps it."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
-    def __init__(self) -> None:
-        with suppress(OSError):  # begins the peak again
-            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
-    def megabytes(self) -> float:
-        """Return the peak in units of 2**20 bytes; not a number where nothing tells it."""
-        kilobytes, *_ = (_line_of("/proc/self/status", "VmHWM:") or "nan").split()
-        return float(kilobytes) / 1024.0
+def peak_memory() -> float:
+    """Return the peak in units of 2**20 bytes; not a number where nothing tells it."""
+    kilobytes = _line_of("/proc/self/status", "VmHWM:").removesuffix(" kB")
+    return float(kilobytes or "nan") / 1024.0
 
 
 def machine() -> str:
@@ -86,11 +85,11 @@ def do_fit(
         warnings.showwarning = lambda message, category, *place: log.warning(
             "%s: %s: %s", task, category.__name__, message
         )
-        memory = PeakMemory()
+        forget_peak_memory()
         begin = time.perf_counter()
         method.fit(parts.X_train, parts.y_train)
         seconds = time.perf_counter() - begin
-        row: dict[str, Any] = {"peak_memory_mb": memory.megabytes(), "seconds": seconds}
+        row: dict[str, Any] = {"peak_memory_mb": peak_memory(), "seconds": seconds}
         begin = time.perf_counter()
         scores = _scores(experiment, method, parts, task)
         row["score_seconds"] = time.perf_counter() - begin

@@ -23,8 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats.distributions import rv_frozen
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.dummy import DummyRegressor
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import get_scorer_names
 from sklearn.pipeline import make_pipeline
 
 from evotree.configuration import check_parameters
@@ -68,24 +67,21 @@ def tree_sizes(model: Any) -> dict[str, int]:
         sizes = model.sizes_
         return {"complexity": sizes["leaves"] + sizes["terms"], **sizes}
     model = innermost(model)
-    members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
-    trees = getattr(model, "trees_", [getattr(m, "tree_", None) for m in members])
-    trees = [model.tree_] if hasattr(model, "tree_") else list(trees)
-    is_known = [isinstance(k, ObliqueTree) or hasattr(k, "node_count") for k in trees]
-    if not trees or not all(is_known):
+    members = [model] if hasattr(model, "tree_") else getattr(model, "estimators_", [])
+    trees = [getattr(one, "tree_", None) for one in np.ravel(members).tolist()]
+    if not trees or None in trees:
         return {}
-    sizes = pd.DataFrame(map(_sizes_of_tree, trees))
+    sizes = pd.DataFrame(map(_sizes_of_tree, trees), columns=SIZES)
     return {**sizes.sum().to_dict(), "depth": int(sizes["depth"].max())}
 
 
-def _sizes_of_tree(tree: Any) -> dict[str, int]:
-    """Return the sizes of a tree of ours or of scikit-learn."""
+def _sizes_of_tree(tree: Any) -> tuple[int, ...]:
+    """Return the sizes of a tree of ours or of scikit-learn, as `SIZES` names them."""
+    n_leaves = int(tree.n_leaves)
     if isinstance(tree, ObliqueTree):
-        sizes = (tree.n_leaves, tree.n_nodes, tree.depth, tree.n_terms)
-    else:  # each of its splits has one feature
-        n_splits = int(tree.node_count - tree.n_leaves)
-        sizes = (int(tree.n_leaves), tree.node_count, tree.max_depth, n_splits)
-    return dict(zip(SIZES, (*sizes, sizes[0] + sizes[-1]), strict=True))
+        return n_leaves, tree.n_nodes, tree.depth, tree.n_terms, tree.complexity
+    n_splits = n_leaves - 1  # each has one feature
+    return n_leaves, tree.node_count, tree.max_depth, n_splits, tree.node_count
 
 
 def _check_list(name: str, value: Any, kind: type) -> None:
@@ -153,14 +149,6 @@ class Experiment:
         _check_list("seeds", self.seeds, int)
         if self.metrics or not self.scorers:
             _check_list("metrics", self.metrics, str)
-        if not isinstance(self.name, str) or not self.name:
-            raise ValueError(
-                f"name={abbreviate(self.name)}: allowed are a text that is not empty."
-            )
-        if not 0 <= min(self.seeds) <= max(self.seeds) < 2**32:
-            raise ValueError(
-                f"seeds={abbreviate(self.seeds)}: allowed are 0 to 2**32 - 1."
-            )
         for name in self.metrics:
             if name.removeprefix("train_") not in get_scorer_names():
                 raise ValueError(
@@ -168,26 +156,14 @@ class Experiment:
                     "scorers, as sklearn.metrics.get_scorer_names lists them, with or without "
                     "'train_' before it."
                 )
-        numbers = np.arange(0.5, 8.0)
-        guess = DummyRegressor().fit(numbers[:, np.newaxis], numbers)
         for name, method in self.methods.items():
-            is_estimator = hasattr(method, "get_params") and (
-                hasattr(method, "__sklearn_tags__")
-            )
-            if not is_estimator or not (is_classifier(method) or is_regressor(method)):
+            if not hasattr(method, "__sklearn_tags__") or not (
+                is_classifier(method) or is_regressor(method)
+            ):
                 raise ValueError(
                     f"methods[{abbreviate(name)}]={abbreviate(method)}: allowed are "
                     "classifiers and regressors of scikit-learn's interface."
                 )
-            for metric in self.metrics if is_regressor(method) else ():
-                try:
-                    scorer = get_scorer(metric.removeprefix("train_"))
-                    scorer(guess, numbers[:, np.newaxis], numbers)
-                except ValueError as error:
-                    raise ValueError(
-                        f"metrics={abbreviate(self.metrics)}: {metric!r} is not for numbers, which "
-                        f"methods[{abbreviate(name)}] predicts; allowed are such as 'r2'."
-                    ) from error
 
     def tasks(self) -> list[Task]:
         """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
@@ -349,14 +325,12 @@ def make_method(table: Any, path: str) -> BaseEstimator:
 
 def _of_preset(preset: str, **parameters: Any) -> Any:
     """Return the estimator of a published algorithm."""
-    names = (*EVOLUTION_PRESETS, *GREEDY_PRESETS)
-    if preset not in names:
-        raise ValueError(
-            f"preset={abbreviate(preset)}: allowed are {', '.join(names)}."
-        )
-    is_evolved = preset in EVOLUTION_PRESETS
-    owner = EvoTreeClassifier if is_evolved else ObliqueTreeClassifier
-    return owner.from_preset(preset, **parameters)
+    if preset in EVOLUTION_PRESETS:
+        return EvoTreeClassifier.from_preset(preset, **parameters)
+    if preset in GREEDY_PRESETS:
+        return ObliqueTreeClassifier.from_preset(preset, **parameters)
+    names = ", ".join([*EVOLUTION_PRESETS, *GREEDY_PRESETS])
+    raise ValueError(f"preset={abbreviate(preset)}: allowed are {names}.")
 
 
 def _estimator_class(address: Any) -> type:

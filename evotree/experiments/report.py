@@ -3,7 +3,6 @@
 Results may be those of strangers: the names of the files are fixed, and texts are shown as texts.
 """
 
-import warnings
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from evotree.experiments import comparison, pictures
+from evotree.experiments import comparison
 from evotree.experiments.comparison import in_markdown, markdown_table
 from evotree.experiments.protocols import Protocol
 from evotree.experiments.runner import DONE
@@ -93,12 +92,9 @@ def write_report(folder: Path, reference: str | None = None) -> list[Path]:
     sized = _with_numbers(scored.get(metric, runs), "complexity")
     sized = sized[sized["complexity"] > 0]  # a logarithmic axis has no place for 0
     if metric in scored and comparison.complete_datasets(sized)[0]:
-        ax = pictures.plot_accuracy_against_size(sized, "complexity", metric=metric)
-        try:
-            paths.append(save_picture(ax, folder / _PICTURE))
-            sections += ["## Picture", _CAPTION, f"![Score and complexity]({_PICTURE})"]
-        except OSError as error:  # what is told stands in the tables
-            warnings.warn(f"the report has no picture: {error}", stacklevel=2)
+        ax = comparison.plot_accuracy_against_size(sized, "complexity", metric=metric)
+        paths.append(save_picture(ax, folder / _PICTURE))
+        sections += ["## Picture", _CAPTION, f"![Score and complexity]({_PICTURE})"]
     report = folder / "report.md"
     text = "\n\n".join(map(str.strip, sections)) + "\n"
     write_whole(report, lambda file: file.write(text.encode()))

@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import read_groups
-from evotree.experiments import comparison, execution, pictures, runner
+from evotree.experiments import comparison, execution, runner
 from evotree.experiments.experiment import innermost, tree_sizes
 from evotree.experiments.protocols import Folds, Protocol, Task, folds_of
 from evotree.tables.frames import (
@@ -164,7 +164,7 @@ class Comparison(NamedTuple):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the first score against the complexity; best is the upper left."""
-        axes = pictures.plot_accuracy_against_size(
+        axes = comparison.plot_accuracy_against_size(
             self.runs, "complexity", metric=self.scores[0], ax=ax
         )
         axes.get_lines()[0].set_markersize(11.0)  # seen below another at its place

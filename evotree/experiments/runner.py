@@ -49,7 +49,7 @@ def attempt(run: Callable[[Any], Any], task: Any) -> TaskOutcome:
         with threadpool_limits(limits=1):
             return TaskOutcome(task, DONE, run(task))
     except BaseException:
-        error = traceback.format_exc()
+        error = traceback.format_exc().encode(errors="backslashreplace").decode()
         log.error("%s: failed: %s", task, error.strip().splitlines()[-1])
         return TaskOutcome(task, FAILED, error=error)
 

@@ -19,7 +19,6 @@ from evotree.fitted import Fitted, is_forest, members_of
 from evotree.schema import LOG, Schema
 from evotree.tree import LEAD, ObliqueTree, SoftSides
 
-MAX_LEAVES = 10_000
 OPSET, IR_VERSION = 13, 7  # the oldest that have all operators, which old runtimes read
 _FARTHEST = 1e300  # distance to a hyperplane
 _SUREST = 1e6  # log-odds of a side; the other side's probability is 0 long before
@@ -51,8 +50,7 @@ def to_onnx(model: Any) -> Any:
     ModuleNotFoundError
         If onnx is not installed.
     ValueError
-        If a tree has more than 10,000 leaves, or classes are others than strings, whole numbers and
-        truth values.
+        If classes are others than strings, whole numbers and truth values.
 
     Notes
     -----
@@ -194,10 +192,6 @@ class _Paths:
     """The splits of a tree for all rows, and on which side of each a leaf is: 1 left, -1 right."""
 
     def __init__(self, graph: _Graph, rows: str, tree: ObliqueTree) -> None:
-        if tree.n_leaves > MAX_LEAVES:
-            raise ValueError(
-                f"the tree has {tree.n_leaves} leaves: allowed are up to {MAX_LEAVES}."
-            )
         self.graph, self.tree = graph, tree
         # A tree of one leaf has one split too, which no path asks for.
         self.nodes = (

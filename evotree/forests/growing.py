@@ -92,9 +92,12 @@ class Grower:
         bag = dataset.subsample(taken)
         if rng.uniform() < self.means_share:
             bag = bag.evolved_for(None)
-        share = 1.0 - AXIS_SHARE if self.is_mostly_axis else AXIS_SHARE
-        is_axis = bag.n_classes > 0 and rng.uniform() < share
-        features = draw_features(bag, self._share_of_columns(is_axis, rng), rng)
+        axis_share = 1.0 - AXIS_SHARE if self.is_mostly_axis else AXIS_SHARE
+        is_axis = bag.n_classes > 0 and rng.uniform() < axis_share
+        share = AXIS_FEATURES if is_axis else 1.0
+        if is_axis and self.is_mostly_axis:
+            share = rng.uniform(AXIS_FEATURES, 1.0)
+        features = draw_features(bag, share, rng)
         rows = restrict(bag, features)
         unit = math.log(len(taken) + 1.0) / len(taken)
         multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
@@ -115,12 +118,6 @@ class Grower:
             tree = bag.bound_objective.finish(tree, bag)
         log.debug("tree of a forest: %r of %d rows", tree, len(taken))
         return Member(tree, is_taken)
-
-    def _share_of_columns(self, is_axis: bool, rng: np.random.Generator) -> float:
-        """Return the share of the columns that a tree may use."""
-        if is_axis and self.is_mostly_axis:
-            return rng.uniform(AXIS_FEATURES, 1.0)
-        return AXIS_FEATURES if is_axis else 1.0
 
     def _path_tree(
         self, rows: Dataset, penalty: float, stream: np.ndarray

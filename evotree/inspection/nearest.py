@@ -16,7 +16,8 @@ Operations Research Letters 27(1), 1-5.
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 from numbers import Real
@@ -133,16 +134,22 @@ def goals_of_class(
     return goals
 
 
+def interval_of(name: str, given: Any) -> tuple[float, float]:
+    """Return the ends of an interval that users give, in which None is no bound."""
+    try:
+        low, high = given
+        low = -math.inf if low is None else float(low)
+        high = math.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        low, high = math.inf, -math.inf
+    if not low <= high:
+        raise ValueError(f"{name}={given!r}: allowed is (low, high), low <= high.")
+    return low, high
+
+
 def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
     """Return the leaves that can predict a number of an interval."""
-    try:
-        low, high = (float(end) for end in target)
-    except (TypeError, ValueError):
-        low, high = np.inf, -np.inf
-    if not low <= high:
-        raise ValueError(
-            f"target={target!r}: allowed is an interval (low, high), low <= high."
-        )
+    low, high = interval_of("target", target)
     least = most = tree.values[:, 0]
     if tree.models is not None:
         least, most = tree.models.lowest, tree.models.highest
@@ -169,30 +176,15 @@ def limits_of(
             "fixed": False,
         }
     )
-    for name, given in (("costs", costs), ("bounds", bounds)):
-        if not isinstance(given, Mapping | None):
-            raise ValueError(
-                f"{name}={given!r}: allowed are mappings, by names or positions of columns."
-            )
-    for key, cost in (costs or {}).items():
+    for key, cost in dict(costs or {}).items():
         if not isinstance(cost, Real) or not 0.0 < float(cost) < math.inf:
             raise ValueError(
                 f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
             )
         limits.loc[_positions("costs", key, schema), "cost"] = float(cost)
-    for key, pair in (bounds or {}).items():
+    for key, pair in dict(bounds or {}).items():
         at = _positions("bounds", key, schema, of_numbers=True)
-        try:
-            low, high = pair
-            low = -math.inf if low is None else float(low)
-            high = math.inf if high is None else float(high)
-        except (TypeError, ValueError):
-            low, high = math.inf, -math.inf
-        if not low <= high:
-            raise ValueError(
-                f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
-            )
-        limits.loc[at, ["lower", "upper"]] = low, high
+        limits.loc[at, ["lower", "upper"]] = interval_of(f"bounds[{key!r}]", pair)
     limits.loc[_positions("integers", integers, schema, of_numbers=True), "whole"] = (
         True
     )
@@ -248,13 +240,13 @@ def shortest_step(program: Program, farthest: float) -> np.ndarray | None:
             constraints=LinearConstraint(A, -np.inf, limits),
             options=_PROGRAM_LIMITS | {"presolve": presolve},
         )
-        if result.status == _SOLVED:
-            parts = result.x[:-1]
-            return np.where(program.is_whole, np.round(parts), parts)
-        if result.status == _INFEASIBLE:
-            return None
-        if result.status == _LIMITED:
+        if result.status in (_SOLVED, _LIMITED, _INFEASIBLE):
             break
+    if result.status == _INFEASIBLE:
+        return None
+    if result.status == _SOLVED:
+        parts = result.x[:-1]
+        return np.where(program.is_whole, np.round(parts), parts)
     raise ValueError(
         "the nearest point takes too long to be found: fix columns (fixed), narrow bounds, or "
         "leave out integers."
@@ -483,14 +475,12 @@ class Space:
     def keeps(self, point: np.ndarray, goal: Goal) -> bool:
         """Return whether a point reaches its leaf and is predicted as asked for."""
         row, models = point[np.newaxis], self.tree.models
-        if self.tree.apply(row)[0] != goal.leaf:
-            return False
+        leaf = self.tree.apply(row)
+        if models is None or leaf[0] != goal.leaf:
+            return bool(leaf[0] == goal.leaf)
         if goal.label is not None:
-            return int(self.tree.predict_label(row)[0]) == goal.label
-        if models is None:
-            return True
-        score = float(models.scores(row, np.array([goal.leaf]))[0])
-        return goal.low <= score <= goal.high
+            return bool(self.tree.predict_label(row)[0] == goal.label)
+        return bool(goal.low <= models.scores(row, leaf)[0] <= goal.high)
 
     def distance(self, point: np.ndarray) -> float:
         """Return how far a point is from the row."""
@@ -541,38 +531,22 @@ def explain_failure(
     limits: pd.DataFrame,
     plausible: bool,
     goals: Sequence[Goal],
-    schema: Schema,
 ) -> str:
-    """Return which single constraints forbid all points that are asked for."""
+    """Return which single parameters forbid all points that are asked for."""
+    relaxed = {
+        "plausible=True": (limits, False),
+        "bounds": (limits.assign(lower=-np.inf, upper=np.inf), plausible),
+        "integers": (limits.assign(whole=False), plausible),
+        "fixed": (limits.assign(fixed=False), plausible),
+    }
     enough = []
-    for name, *relaxed in _relaxed(limits, plausible, schema.names):
-        try:
-            found = nearest_points(space_of(*relaxed), goals)
-        except ValueError:  # takes too long
-            continue
-        if found:
-            enough.append(name)
+    for name, (rest, is_plausible) in relaxed.items():
+        with suppress(ValueError):  # takes too long
+            if nearest_points(space_of(rest, is_plausible), goals):
+                enough.append(name)
     if enough:
         return f"there would be some without {', or without '.join(enough)}."
-    return "no single constraint forbids them: several do together, or missing cells that stay so."
-
-
-def _relaxed(
-    limits: pd.DataFrame, plausible: bool, names: Sequence[str]
-) -> Iterator[tuple[str, pd.DataFrame, bool]]:
-    """Yield how each constraint is called, and the limits without it."""
-    if plausible:
-        yield "plausible=True", limits, False
-    for parameter, free in (
-        ("bounds of", {"lower": -np.inf, "upper": np.inf}),
-        ("integers", {"whole": False}),
-        ("fixed", {"fixed": False}),
-    ):
-        is_given = (limits[list(free)] != pd.Series(free)).any(axis=1)
-        for c in np.flatnonzero(is_given).tolist():
-            rest = limits.copy()
-            rest.loc[c, list(free)] = list(free.values())
-            yield f"{parameter} {names[c]!r}", rest, plausible
+    return "no single parameter forbids them: several do together, or missing cells that stay so."
 
 
 def cell(column: Column, features: np.ndarray) -> Any:
@@ -665,7 +639,7 @@ def counterfactuals(
     if not found:
         raise ValueError(
             f"target={target!r}: no point within the constraints; "
-            f"{explain_failure(space_of, limits, plausible, goals, schema)}"
+            f"{explain_failure(space_of, limits, plausible, goals)}"
         )
     return [_decoded(schema, row, point, one) for one in found]
 
@@ -695,9 +669,8 @@ def _decoded(
         changed[changed.columns[c]] = pd.Series(
             [after], index=changed.index, dtype=kind
         )
-    is_frame = isinstance(row, pd.DataFrame)
     return Counterfactual(
-        changed if is_frame else changed.to_numpy(),
+        changed if isinstance(row, pd.DataFrame) else changed.to_numpy(),
         changes,
         found.distance,
         found.leaf,

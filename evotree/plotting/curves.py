@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import ORIGIN, ParetoFront, to_frame
-from evotree.front import FittedFront, TreeChoice, held_out_quality, select
+from evotree.front import FittedFront, TreeChoice, held_out_quality
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -72,8 +72,6 @@ def plot_learning_curve(
     records = records_of(history, "history")
     positions = axis_positions(records, x)
     curves = (curves,) if isinstance(curves, str) else curves
-    if not curves:
-        raise ValueError("curves is empty: name at least one chapter of the history.")
     for curve in curves:
         _column(records, f"{curve}_best", f"curves={curves!r}")
 
@@ -170,14 +168,6 @@ def plot_learning_curves(
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
-    check_kind(
-        "histories",
-        histories,
-        isinstance(histories, Mapping),
-        "is a mapping from names to runs.",
-    )
-    if not histories:
-        raise ValueError("histories is empty: give at least one group of runs.")
     groups = {
         name: _aligned(name, group, x, f"{chapter}_best")
         for name, group in histories.items()
@@ -261,24 +251,16 @@ def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
 
 def axis_positions(records: pd.DataFrame, x: str) -> np.ndarray:
     """Return where on the axis the records of a run stand."""
-    if x not in POSITION_LABELS:
-        raise ValueError(
-            f"x={x!r}: allowed are {', '.join(map(repr, POSITION_LABELS))}."
-        )
     column = _column(records, "nevals" if x == "evaluations" else x, f"x={x!r}")
     return np.cumsum(column) if x == "evaluations" else column
 
 
 def _aligned(name: str, group: Any, x: str, column: str) -> pd.DataFrame:
     """Return the values of the runs of a group, by the positions of the records of all."""
-    where = f"histories[{name!r}]"
-    is_group = isinstance(group, Sequence) and not hasattr(group, "chapters")
-    check_kind(where, group, is_group, "is a sequence of runs.")
-    if not group:
-        raise ValueError(f"{where} is empty: give at least one run.")
     runs = []
     for i, history in enumerate(group):
-        records = records_of(history, f"{where}[{i}]")
+        where = f"histories[{name!r}][{i}]"
+        records = records_of(history, where)
         run = pd.Series(_column(records, column, where), axis_positions(records, x))
         runs.append(run[~run.index.duplicated(keep="last")])
     return pd.concat(runs, axis=1).sort_index().ffill().dropna()
@@ -296,7 +278,6 @@ def plot_pareto(
     front_or_estimator: Any,
     *,
     held_out: Dataset | None = None,
-    selected: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the best quality for each complexity, on training rows and on held-out rows.
@@ -304,7 +285,7 @@ def plot_pareto(
     Quality is what trees were evolved for: the accuracy or R² by default, of costs the mean cost a
     row. The complexity of a tree is the number of its leaves and terms. A step goes on to the
     right: no better tree of at most that complexity was met. The band beside the best quality on
-    the held-out rows is one standard error wide.
+    the held-out rows is one standard error wide. The ``tree_`` of an estimator has a ring.
 
     Parameters
     ----------
@@ -312,9 +293,6 @@ def plot_pareto(
         The trees.
     held_out : Dataset, optional
         Rows that the trees were not made on, in the same units.
-    selected : str, optional
-        The rule of `evotree.front.select` for the tree to be marked; by default that is the
-        ``tree_`` of an estimator.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
@@ -345,7 +323,6 @@ def plot_pareto(
             "o",
         )
     ]
-    chosen = _chosen(front, front_or_estimator, selected, held_out)
 
     ax = axes_or_new(ax, (6.5, 4.2))
     if held_out is not None:
@@ -371,13 +348,14 @@ def plot_pareto(
             ms=4.5,
             lw=1.6,
         )
-    if chosen is not None:
-        tree = front[chosen]
+    tree = getattr(front_or_estimator, "tree_", None)
+    # A tree may have been pruned or refined after its selection.
+    if tree is not None and tree.complexity in complexity:
+        chosen = int(np.searchsorted(complexity, tree.complexity))
         leaves = counted(tree.n_leaves, "leaf", "leaves")
-        terms = counted(tree.n_terms, "term")
-        at = [complexity[chosen]] * len(curves)
+        label = f"selected: {leaves}, {counted(tree.n_terms, 'term')}"
         qualities = [values[chosen] for _, values, _, _ in curves]
-        _draw_rings(ax, at, qualities, f"{selected or 'selected'}: {leaves}, {terms}")
+        _draw_rings(ax, [tree.complexity] * len(curves), qualities, label)
     ax.set(xlabel="complexity (leaves and terms)", ylabel=measure)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     heights = np.array([values for _, values, *_ in curves])
@@ -424,11 +402,12 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
         Where to draw; new ones by default.
     """
     choice = getattr(choice_or_estimator, "choice_", choice_or_estimator)
-    if not isinstance(choice, TreeChoice):
-        raise TypeError(
-            f"choice_or_estimator is a {type(choice_or_estimator).__name__}, without a choice: "
-            "allowed are a TreeChoice, and estimators whose fit compared candidates."
-        )
+    check_kind(
+        "choice_or_estimator",
+        choice,
+        isinstance(choice, TreeChoice),
+        "are a TreeChoice, and estimators whose fit compared candidates.",
+    )
     table = (
         choice.to_frame()
         .sort_values("chosen", ascending=False, kind="stable")
@@ -460,20 +439,3 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
     draw_grid(ax)
     legend_below(ax, n_columns=2)
     return ax
-
-
-def _chosen(
-    front: ParetoFront | FittedFront,
-    source: Any,
-    selected: str | None,
-    held_out: Dataset | None,
-) -> int | None:
-    """Return the position of the member to be marked, None without one."""
-    tree = getattr(source, "tree_", None)
-    if selected is not None:
-        tree = select(front, selected, held_out=held_out)
-    complexities = [member.complexity for member in front]
-    # A tree may have been pruned or refined after its selection.
-    if tree is None or tree.complexity not in complexities:
-        return None
-    return complexities.index(tree.complexity)

@@ -61,13 +61,10 @@ def plot_explanation(
             "are what explain returns, and fitted estimators.",
         )
         explanation, row = explanation.explain(one_row("row", row)), 0
-    n_rows = len(explanation.rows)
-    if (
-        isinstance(row, bool)
-        or not isinstance(row, int | np.integer)
-        or row not in range(n_rows)
-    ):
-        raise ValueError(f"row={row!r}: allowed are positions from 0 to {n_rows - 1}.")
+    if row not in range(len(explanation.rows)):
+        raise ValueError(
+            f"row={row!r}: allowed are positions from 0 to {len(explanation.rows) - 1}."
+        )
     steps = _steps(explanation, int(row), max_terms)
     line = 1.0 / sum(1 + len(bars) for _, bars in steps)
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT / line + 1.3))

@@ -55,18 +55,15 @@ def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
 
 
 def draw_grid(ax: Axes) -> None:
-    """Draw a light grid."""
+    """Draw a light grid, below all else."""
     ax.grid(alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
 
 
 def use_log_scale(ax: Axes, values: pd.Series) -> None:
     """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
-    if (smallest := values.min()) <= 0.0:
-        raise ValueError(
-            f"{smallest:g} has no place on a logarithmic axis: allowed are positive numbers."
-        )
     ax.set_xscale("log")
-    decades = np.log10(values.max() / smallest)
+    decades = np.log10(values.max() / values.min())
     subs = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
     ax.xaxis.set_major_locator(LogLocator(subs=subs))
     ax.xaxis.set_major_formatter("{x:g}")

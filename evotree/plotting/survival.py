@@ -10,7 +10,6 @@ from evotree.plotting.style import axes_or_new, class_colors, draw_grid
 from evotree.survival import Times, survival
 from evotree.words import check_kind
 
-_MOST_LEAVES = 16
 # Rows at risk are counted at 0, and at so many times more.
 _MAX_COUNTED_TIMES = 6
 
@@ -38,10 +37,6 @@ def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
     check_kind("model", model, is_survival, "is a fitted EvoTreeSurvival.")
     times, reached = Times.read(y, X), model.apply(X)
     leaves = np.unique(reached).tolist()
-    if len(leaves) > _MOST_LEAVES:
-        raise ValueError(
-            f"the rows reach {len(leaves)} leaves: a picture shows up to {_MOST_LEAVES}."
-        )
     ax = axes_or_new(ax, (7.0, 4.0 + 0.2 * len(leaves)))
     places = np.array(
         MaxNLocator(_MAX_COUNTED_TIMES).tick_values(0.0, float(times.time.max()))

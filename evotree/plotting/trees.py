@@ -15,7 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize, to_hex
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.textpath import text_to_path
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_consistent_length
 
 from evotree.fitted import Fitted, fitted_of, tree_of
 from evotree.plotting.style import (
@@ -480,13 +480,10 @@ def points_of(source: Any, X: Any, y: Any) -> Points:
         getattr(source, "encode", np.asarray)(X), dtype=np.float64, input_name="X"
     )
     given = np.asarray(read_labels(by_row(y, X, "y")))
+    check_consistent_length(cells, given)
     if cells.shape[1] != len(schema.read_by_code):
         raise ValueError(
             f"X has shape {cells.shape}: the tree has n_features={tree.n_features}."
-        )
-    if given.shape != cells.shape[:1]:
-        raise ValueError(
-            f"y has shape {given.shape}: one label for each of {len(cells)} rows."
         )
     labels = np.asarray(getattr(source, "classes_", range(tree.values.shape[1])))
     unknown = np.setdiff1d(given, labels)

@@ -2,8 +2,7 @@
 
 What it shows is one dictionary that JSON can hold, and how well a tree or forest predicts the rows
 of the report, beside the tree of one leaf. Only the columns that some tree uses are there, and
-features are counted among those that these columns make. Names are cut to a readable length: the
-page compares none of them.
+features are counted among those that these columns make.
 """
 
 import json
@@ -66,8 +65,6 @@ MAX_PAGE_ROWS = 1000
 MAX_CELLS = 40_000
 # Of a front whose trees have more nodes, every second tree is shown, or third, and so on.
 MAX_FRONT_NODES = 4000
-MAX_NAME_CHARACTERS = 80
-MAX_FACT_CHARACTERS = 500
 MAX_SURVIVAL_STEPS = 100
 N_CALIBRATION_BINS = 10
 N_LINE_POINTS = 49
@@ -153,8 +150,7 @@ def _facts(estimator: Any) -> dict[str, str]:
 
 def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, Any]:
     """Return all that a page shows."""
-    fitted = _with_short_names(subject.fitted)
-    schema = subject.fitted.schema
+    fitted, schema = subject.fitted, subject.fitted.schema
     rows = None if cells is None else encode_in_order(schema, cells)
     truth = None if y is None else _truth(y, subject.fitted, rows)
     training = _training(subject.fitted, rows)
@@ -185,11 +181,11 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     }
     return {
         "version": __version__,
-        "target": short("the risk" if fitted.is_risk else subject.target),
+        "target": "the risk" if fitted.is_risk else subject.target,
         "classes": classes,
         "colors": None if classes is None else class_colors(len(classes)),
         "columns": columns,
-        "features": [short(fitted.features[j]) for j in kept.tolist()],
+        "features": [fitted.features[j] for j in kept.tolist()],
         "operands": [
             operand(fitted.features[j], fitted.features[j]) for j in kept.tolist()
         ],
@@ -211,47 +207,14 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
         "rows": None if cells is None else shown_rows,
         "history": None if subject.history is None else _history(subject.history),
-        "facts": {
-            short(name): short(fact, MAX_FACT_CHARACTERS)
-            for name, fact in subject.facts.items()
-        },
+        "facts": dict(subject.facts),
         # The page counts trees from 0, as `estimators_` does.
         "rules": numbered(
-            [
-                export_rules(_with_short_names(one))
-                for one in subject.members or [subject.fitted]
-            ],
+            [export_rules(one) for one in subject.members or [subject.fitted]],
             first=0,
         ),
         "notes": _notes_of_page(subject, rows, truth, len(trees)),
     }
-
-
-def short(name: Any, most: int = MAX_NAME_CHARACTERS) -> str:
-    """Return a name as the page shows it, cut where it is longer than anyone reads."""
-    text = str(name)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _with_short_names(fitted: Fitted) -> Fitted:
-    """Return a tree whose features, columns and classes have names of a readable length."""
-    classes = fitted.classes
-    if classes is not None:
-        classes = np.array([short(text_of(label)) for label in classes], dtype=object)
-    columns = tuple(
-        replace(column, name=short(column.name))
-        if isinstance(column, NumericColumn)
-        else replace(
-            column,
-            name=short(column.name),
-            levels=tuple(
-                None if level is None else short(level) for level in column.levels
-            ),
-        )
-        for column in fitted.schema
-    )
-    schema = replace(fitted.schema, columns=columns)
-    return replace(fitted, schema=schema, classes=classes)
 
 
 def _truth(y: Any, fitted: Fitted, rows: Rows) -> np.ndarray | Times:
@@ -325,7 +288,7 @@ def _tree(
         asked = prices_of(fitted)[1]
         for node, cost, price in zip(nodes, fitted.costs, asked, strict=True):
             node |= {"cost": _with_few_digits(cost), "asked": float(price)}
-    words = Wording(_with_short_names(fitted), times=" ", is_printed=True)
+    words = Wording(fitted, times=" ", is_printed=True)
     for k in np.flatnonzero(tree.is_leaf).tolist() if fitted.is_on_score else ():
         nodes[k]["points"] = " ".join(words.predicted(k))
     return {
@@ -360,7 +323,7 @@ def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted, kept: np.ndarray) -
                 "column": used_columns.index(c),
                 "cells": _with_few_digits(cells, 5)
                 if isinstance(fitted.schema[c], NumericColumn)
-                else [MISSING if level is None else short(level) for level in cells],
+                else [MISSING if level is None else level for level in cells],
                 "adds": _with_few_digits(values.T, 4),
             }
             for c, cells, values in column_lines(scored, k, N_LINE_POINTS)
@@ -502,7 +465,7 @@ def _columns_of_page(
     for at in used:
         column = schema[at]
         some = None if cells is None else cells.iloc[drawn, at]
-        one: dict[str, Any] = {"name": short(column.name), "first": first}
+        one: dict[str, Any] = {"name": column.name, "first": first}
         first += len(column.feature_levels)
         if isinstance(column, NumericColumn):
             one |= {
@@ -515,7 +478,7 @@ def _columns_of_page(
                 of_rows.append(numbers.where(some.notna(), None).tolist())
         else:
             one |= {
-                "options": [MISSING if x is None else short(x) for x in column.levels],
+                "options": [MISSING if x is None else x for x in column.levels],
                 "missing": column.levels.index(None) if None in column.levels else None,
             }
             if some is not None:
@@ -754,7 +717,7 @@ class Report:
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
         return page.substitute(
             parts,
-            title=escape(f"Report: {short(self.data['target'])}"),
+            title=escape(f"Report: {self.data['target']}"),
             data=data.translate(_UNSAFE),
         )
 

@@ -1,10 +1,9 @@
 """Policies: trees that act in gymnasium's environments, evolved by the returns of episodes."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -36,30 +35,11 @@ _MOST_IMITATION_LEAVES = 16
 class Environment:
     """What makes an environment; each episode has one of its own.
 
-    An episode ends after `max_steps`, as if it were cut off there. It is always seen as
-    `n_numbers`, once these are known.
+    An episode ends after `max_steps`, as if it were cut off there.
     """
 
     make: Callable[[], Any]
     max_steps: int = 10_000
-    n_numbers: int | None = None
-
-    def point(self, observation: Any) -> list[float]:
-        """Return an observation as numbers, as many as ever."""
-        parts = observation if isinstance(observation, tuple) else (observation,)
-        try:
-            point = [float(one) for part in parts for one in np.ravel(part).tolist()]
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"environment is seen as {observation!r}: allowed are arrays, numbers and tuples "
-                "of these; gymnasium's FlattenObservation makes an array of other ones."
-            ) from error
-        if self.n_numbers not in (None, len(point)):
-            raise ValueError(
-                f"environment is seen as {len(point)} numbers: allowed are {self.n_numbers}, as "
-                "when it was first seen."
-            )
-        return point
 
     def episode(
         self,
@@ -68,22 +48,18 @@ class Environment:
         seen: list[Any] | None = None,
     ) -> float:
         """Act until an episode is over; append to `seen` what is seen; return the rewards' sum."""
-        rewards: list[float] = []
-        is_over = False
+        total = 0.0
         with closing(self.make()) as environment:
             observation, _ = environment.reset(seed=seed)
-            while not is_over and len(rewards) < self.max_steps:
-                point = self.point(observation)
+            for _ in range(self.max_steps):
+                point = point_of(observation)
                 if seen is not None:
                     seen.append(point)
                 observation, reward, ends, stops, _ = environment.step(act(point))
-                if np.size(reward) != 1 or not np.isfinite(reward).all():
-                    raise ValueError(
-                        f"environment rewards a step by {reward!r}: allowed is a finite number."
-                    )
-                rewards.append(np.asarray(reward, dtype=float).item())
-                is_over = ends or stops
-        return sum(rewards)
+                total += np.asarray(reward, dtype=float).item()
+                if ends or stops:
+                    break
+        return total
 
     def explore(self, space: Any, n_points: int, seed: int) -> np.ndarray:
         """Return points that random actions lead to, each of which is kept up for a while."""
@@ -100,6 +76,18 @@ class Environment:
         while len(seen) < 2 * n_points:
             self.episode(act, int(rng.integers(2**31)), seen)
         return np.array(seen)[rng.permutation(len(seen))[:n_points]]
+
+
+def point_of(observation: Any) -> list[float]:
+    """Return an observation as numbers."""
+    parts = observation if isinstance(observation, tuple) else (observation,)
+    try:
+        return [float(one) for part in parts for one in np.ravel(part).tolist()]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"environment is seen as {observation!r}: allowed are arrays, numbers and tuples of "
+            "these; gymnasium's FlattenObservation makes an array of other ones."
+        ) from error
 
 
 def _maker_of(environment: Any) -> Callable[..., Any]:
@@ -119,20 +107,13 @@ def choices_of(
     space: Any, actions: Sequence[Any] | None
 ) -> tuple[list[Any] | None, tuple[float, float] | None]:
     """Return the actions that a policy chooses from, or the bounds of the number it answers."""
-    if actions is None and not getattr(space, "shape", None):
-        first = int(getattr(space, "start", 0))
-        actions = range(first, first + int(getattr(space, "n", 0))) or None
+    if actions is None and hasattr(space, "n") and hasattr(space, "start"):
+        actions = range(int(space.start), int(space.start + space.n))
     if actions is not None and len(actions) > 1:
         return list(actions), None
-    low, high = (np.ravel(getattr(space, name, ())) for name in ("low", "high"))
-    is_number = (
-        actions is None
-        and low.size == 1
-        and np.shape(space.low) == (1,)
-        and not np.issubdtype(space.dtype, np.integer)
-        and np.isfinite(high - low).all()
-    )
-    if not is_number:
+    low, high = (np.asarray(getattr(space, name, ())) for name in ("low", "high"))
+    is_number = low.shape == (1,) and np.issubdtype(space.dtype, np.floating)
+    if actions is not None or not is_number or not np.isfinite(high - low).all():
         raise ValueError(
             f"environment has the actions {space}, and actions={actions!r}: allowed are spaces "
             "Discrete of 2 or more and a bounded Box of one number; of other spaces, a list of 2 "
@@ -145,15 +126,24 @@ def actor(
     tree: ObliqueTree, actions: Sequence[Any] | None
 ) -> Callable[[list[float]], Any]:
     """Return a tree as a function of one point: its own Python, which takes microseconds."""
+    if isinstance(tree, WatchedTree):  # which has to be asked itself
+        return partial(answer, tree, actions)
     scope: dict[str, Any] = {}
     exec(export_python(tree), scope)
     predict = scope["predict"]
-    if isinstance(tree, WatchedTree):  # which has to be asked itself
-        ask = tree.predict_value if actions is None else tree.predict_label
-        predict = lambda point: ask(np.array([point])).item()  # noqa: E731
     if actions is None:
         return lambda point: np.array([predict(point)], dtype=np.float32)
     return lambda point: actions[predict(point)]
+
+
+def answer(
+    tree: ObliqueTree, actions: Sequence[Any] | None, point: Sequence[float]
+) -> Any:
+    """Return what a tree does at one point: an action, or a number in an array."""
+    row = np.array([point])
+    if actions is None:
+        return tree.predict_value(row)[0].astype(np.float32)
+    return actions[tree.predict_label(row)[0]]
 
 
 def return_of(
@@ -181,29 +171,20 @@ class Policy:
     """
 
     tree: ObliqueTree
-    environment: Environment
-    actions: list[Any] | None
-    result: ScoredResult
-
-    @cached_property
-    def _act(self) -> Callable[[list[float]], Any]:
-        return actor(self.tree, self.actions)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+    environment: Environment = field(repr=False)
+    actions: list[Any] | None = field(repr=False)
+    result: ScoredResult = field(repr=False)
 
     def act(self, observation: Any) -> Any:
         """Return the action for an observation."""
-        return self._act(self.environment.point(observation))
+        return answer(self.tree, self.actions, point_of(observation))
 
     def returns(self, n_episodes: int = 100, random_state: Any = None) -> np.ndarray:
         """Return the returns of new episodes, of shape (n_episodes,)."""
         rng = np.random.default_rng(seed_from(random_state))
         seeds = rng.integers(2**31, size=n_episodes).tolist()
-        return np.array([self.environment.episode(self._act, seed) for seed in seeds])
-
-    def __repr__(self) -> str:
-        return f"Policy: {self.tree!r}"
+        act = actor(self.tree, self.actions)
+        return np.array([self.environment.episode(act, seed) for seed in seeds])
 
 
 def evolve_policy(
@@ -214,7 +195,6 @@ def evolve_policy(
     n_episodes: int = 8,
     n_points: int = 1000,
     teacher: Callable[[list[float]], Any] | None = None,
-    executor: Executor | None = None,
     max_steps: int = 10_000,
     **kwargs: Any,
 ) -> Policy:
@@ -241,8 +221,6 @@ def evolve_policy(
         A policy to begin with: ``teacher(point)`` returns an action for a list of numbers. Small
         trees learn what it does where it and they get, in three rounds (DAgger, Ross, Gordon and
         Bagnell 2011), and join the first population.
-    executor : concurrent.futures.Executor, optional
-        Where episodes are played; by default processes, as many as `n_jobs` says.
     max_steps : int, default=10000
         Most steps of an episode, for environments that do not end by themselves: where they have
         gone on for so long, it is over, and its return is the sum so far.
@@ -250,17 +228,12 @@ def evolve_policy(
         For the environment.
     """
     check_whole("max_steps", max_steps, 1)
-    check_whole("n_points", n_points, 2)
-    if teacher is not None and not callable(teacher):
-        raise ValueError(f"teacher={teacher!r}: allowed is a callable.")
     config = config or SearchConfig()
     seed = seed_from(config.random_state) % 2**31
     config = replace(config, random_state=seed)
     made = Environment(partial(_maker_of(environment), **kwargs), max_steps)
     with closing(made.make()) as first:
         space = first.action_space
-        seen, _ = first.reset(seed=seed)
-    made = replace(made, n_numbers=len(made.point(seen)))
     choices, bounds = choices_of(space, actions)
     points = made.explore(space, n_points, seed)
     if teacher is not None:
@@ -275,7 +248,7 @@ def evolve_policy(
         observations=points,
         n_episodes=n_episodes,
     )
-    result = search_scores(problem, config, executor)
+    result = search_scores(problem, config)
     return Policy(result.tree, made, choices, result)
 
 
@@ -307,18 +280,14 @@ def imitations(
         model.fit(np.array(seen), np.ravel(done))
         trees = list(model.pareto_front_)
         if actions is not None:
+            # A teacher may leave out actions.
+            shares = np.eye(len(actions))[model.classes_]
             trees = [
-                _of_all_actions(tree, model.classes_, len(actions)) for tree in trees
+                tree.predicting(tree.values @ shares).labelled(
+                    model.classes_[tree.labels]
+                )
+                for tree in trees
             ]
         act = actor(trees[-1], actions)
     some = np.random.default_rng(seed).permutation(len(seen))[: len(points)]
     return trees, np.concatenate([points, np.array(seen)[some]])
-
-
-def _of_all_actions(
-    tree: ObliqueTree, classes: np.ndarray, n_actions: int
-) -> ObliqueTree:
-    """Return a tree of the actions that a teacher takes as one of all: it may leave out some."""
-    values = np.zeros((len(tree), n_actions))
-    values[:, classes] = tree.values
-    return tree.predicting(values).labelled(classes[tree.labels])

@@ -9,18 +9,15 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from deap import base
-from joblib import effective_n_jobs
-from joblib.executor import get_memmapping_executor
+from joblib import Parallel, delayed
 
 from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset
@@ -31,17 +28,15 @@ from evotree.engine.islands import deaf_to_interrupts
 from evotree.engine.populations import Seeds
 from evotree.engine.problem import Deadlines, Penalties, Problem, make_constraints
 from evotree.engine.search import Search, Start
-from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
+from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.front import FittedFront, FrontTree, undominated
 from evotree.log import log_end
 from evotree.operators import variation as selection
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
-from evotree.parallel import n_at_once, run_tasks
 from evotree.rng import make_streams
 from evotree.schema import LARGEST, is_number, quoted
-from evotree.simulators.actions import as_actions
-from evotree.simulators.breeding import Breeder
+from evotree.simulators.trees import Breeder, as_actions
 from evotree.tree import FitnessMax, Individual, ObliqueTree, node_weights
 from evotree.words import check_whole
 
@@ -60,8 +55,6 @@ _FINALISTS = 16
 _FINAL_EPISODES_FACTOR = 10
 # Numbers of generations that no run reaches.
 _EPISODES, _LAST, _WATCHED = 2**61, 2**62 + 2, 2**62 + 3
-# Seconds of scoring between two looks at the clock, where time is limited.
-_CHECK_SECONDS = 0.1
 # Parameters that need labels or columns, or several scores of a tree.
 _UNUSED = ("objective", "monotonic_cst", "interaction_cst", "warm_start")
 _UNUSED_OF_EVOLUTION = ("refinement", "regularization", "max_samples", "hold", "shapes")
@@ -95,8 +88,6 @@ class ScoredProblem:
     n_episodes: int = 1
 
     def __post_init__(self) -> None:
-        if not callable(self.score):
-            raise ValueError(f"score={self.score!r}: allowed is a callable.")
         check_whole("n_episodes", self.n_episodes, 1)
         if np.ndim(self.observations) == 2 and len(self.observations) < 2:
             raise ValueError(
@@ -114,7 +105,7 @@ class ScoredProblem:
         return rows.evolved_for(as_actions(self.actions, config.leaves))
 
 
-@dataclass(repr=False)
+@dataclass
 class ScoredResult:
     """What a search by scores has found; its trees are over raw features, as they were scored.
 
@@ -133,20 +124,13 @@ class ScoredResult:
 
     tree: FrontTree
     front: FittedFront
-    run: Run
+    run: Run = field(repr=False)
     n_scores: int
-
-    def __repr__(self) -> str:
-        return (
-            f"ScoredResult of {self.n_scores} scores: {self.tree!r} of score "
-            f"{self.tree.quality:.4g}\n{self.front!r}"
-        )
 
 
 def search_scores(
     problem: ScoredProblem,
     config: SearchConfig | None = None,
-    executor: Executor | None = None,
 ) -> ScoredResult:
     """Search for a tree by what a callable says that trees are worth.
 
@@ -164,10 +148,9 @@ def search_scores(
         less its worst for a node, and .0005 for a term; ``precision="auto"`` is 3 digits, with
         which trees are scored, too. ``leaves="linear"`` has lines where leaves answer a number.
         First trees are random ones, and those of ``init`` and ``start``. A search that continues a
-        checkpoint needs the same score, actions, points and episodes.
-    executor : concurrent.futures.Executor, optional
-        Where trees are scored, or islands evolve; by default processes, as many as `n_jobs` says.
-        The result is the same.
+        checkpoint needs the same score, actions, points and episodes. Trees are scored by as many
+        processes as `n_jobs` says, or where ``joblib.parallel_config`` does; the result is the
+        same.
 
     Raises
     ------
@@ -189,7 +172,7 @@ def search_scores(
         make_constraints(config, evolution, dataset),
         ends=Deadlines.of(config.time_limit, begin),
     )
-    return ScoreSearch(problem, rows, executor).result()
+    return ScoreSearch(problem, rows).result()
 
 
 def _refuse_what_needs_labels(config: SearchConfig, evolution: Evolution) -> None:
@@ -214,21 +197,17 @@ def _refuse_what_needs_labels(config: SearchConfig, evolution: Evolution) -> Non
 _Task = tuple[ObliqueTree, int]  # a tree and the seed of an episode
 
 
-def score_trees(
-    score: Callable[[ObliqueTree, int], float], home: int, tasks: Sequence[_Task]
-) -> list[float]:
-    """Return the scores of trees, each in an episode."""
+def seeds_of(seed: int, number: int, n: int) -> list[int]:
+    """Return the seeds of the episodes of a generation, or of what its number stands for."""
+    return [int(stream[0] >> np.uint64(33)) for stream in make_streams(seed, number, n)]
+
+
+def score_tree(
+    score: Callable[[ObliqueTree, int], float], home: int, tree: ObliqueTree, seed: int
+) -> float:
+    """Return the score of a tree in an episode."""
     with deaf_to_interrupts(home):
-        try:
-            return [_as_score(score(tree, seed)) for tree, seed in tasks]
-        except StopIteration as error:  # which would end loops around this one
-            raise RuntimeError("score raised StopIteration.") from error
-
-
-def _as_score(value: Any) -> float:
-    """Return a score as a finite number."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
+        value = score(tree, seed)
     if not is_number(value):
         raise ValueError(
             f"score returned {quoted(value)}: allowed is a finite number, of a magnitude up to "
@@ -247,7 +226,7 @@ class Scorer:
     seed: int
     # What is not scored by then, on `time.perf_counter`, is left out.
     end: float = math.inf
-    executor: Executor | None = None
+    n_jobs: int | None = 1
     home: int = field(default_factory=os.getpid)
     n_scores: int = 0
     range: float = 0.0  # of the scores of a generation
@@ -332,8 +311,7 @@ class Scorer:
 
         `number` is that of the generation, or what stands for one: it says which episodes.
         """
-        streams = make_streams(self.seed, number, n)
-        seeds = [int(stream[0] >> np.uint64(33)) for stream in streams]
+        seeds = seeds_of(self.seed, number, n)
         finished = list(map(self.finished, trees))
         scores: list[list[float]] = [[] for _ in trees]
 
@@ -354,27 +332,16 @@ class Scorer:
 
     def _met(self, tasks: Sequence[_Task]) -> list[float]:
         """Return the scores of trees in episodes, or of the first that there is time for."""
-        score = partial(score_trees, self.problem.score, self.home)
-        n_workers = 1
-        if self.executor is not None:
-            n_workers = n_at_once(self.executor, len(tasks))
-        n = n_workers if self.end < math.inf else len(tasks)
         scores: list[float] = []
-        while len(scores) < len(tasks):
-            begin = time.perf_counter()
-            if begin >= self.end and self.n_scores:
+        if time.perf_counter() >= self.end and self.n_scores:
+            return scores
+        score = delayed(partial(score_tree, self.problem.score, self.home))
+        side_by_side = Parallel(self.n_jobs, return_as="generator", max_nbytes=None)
+        for found in side_by_side(score(tree, seed) for tree, seed in tasks):
+            scores.append(found)
+            if time.perf_counter() >= self.end:
                 break
-            part = tasks[len(scores) : len(scores) + n]
-            size = -(-len(part) // (4 * n_workers))
-            chunks = [part[at : at + size] for at in range(0, len(part), size)]
-            if self.executor is None:
-                found = list(map(score, chunks))
-            else:
-                found = run_tasks(score, chunks, self.executor, "scores of trees")
-            scores += chain.from_iterable(found)
-            self.n_scores += len(part)
-            if time.perf_counter() - begin < _CHECK_SECONDS:
-                n *= 2
+        self.n_scores += len(scores)
         return scores
 
     def replace(self, parents: Any, offspring: Any) -> list[Individual]:
@@ -425,19 +392,9 @@ class WatchedTree(ObliqueTree):
 class ScoreSearch(Search):
     """A search whose trees are scored as a generation; it chooses nothing beforehand."""
 
-    def __init__(
-        self,
-        scored: ScoredProblem,
-        problem: Problem,
-        executor: Executor | None,
-    ) -> None:
+    def __init__(self, scored: ScoredProblem, problem: Problem) -> None:
         super().__init__(problem)
         self.scored = scored
-        n_jobs = effective_n_jobs(problem.config.n_jobs)
-        if executor is None and n_jobs > 1:
-            # The processes of joblib, which cannot go on with those of loky alone.
-            executor = get_memmapping_executor(n_jobs, max_nbytes=None)
-        self.executor = executor
 
     @property
     def parameters(self) -> Mapping[str, str]:
@@ -454,27 +411,48 @@ class ScoreSearch(Search):
         self, start: Start, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
     ) -> base.Toolbox:
         """Return the toolbox of a population, whose ``score`` takes the place of ``evaluate``."""
-        has_islands = self.problem.evolution.islands.n > 1  # they are on the executor
-        executor = None if has_islands else self.executor
-        return scored_toolbox(
-            self.problem, self.scorer(seed, self.problem.ends.evolution, executor)
+        problem, dataset = self.problem, self.problem.dataset
+        evolution, n_features = problem.evolution, dataset.X.shape[1]
+        max_split_terms = problem.config.max_split_terms
+        toolbox = make_toolbox(
+            dataset,
+            variation=replace(evolution.variation, term_mutation_probability=0.0),
+            operators=evolution.operators,
+            max_split_terms=max_split_terms,
+            random_state=seed,
         )
+        bound = feature_bound(max_split_terms, n_features, problem.constraints)
+        breeder = Breeder(dataset, problem.constraints, bound or n_features)
+        given = evolution.start, *trees_of_init(evolution)
+        first = [breeder.individual_of(one) for one in given if one is not None]
+        if len(first) > evolution.population_size:
+            raise ValueError(
+                f"init holds {len(first)} trees: at most {evolution.population_size}, the "
+                "population."
+            )
+        toolbox.register("individual", breeder.first)
+        toolbox.register("population", _population, toolbox, first)
+        for role in ("mutate", "mate"):
+            operator = getattr(toolbox, role)
+            toolbox.register(role, getattr(breeder, role), operator=operator)
+        toolbox.score = self.scorer(seed, problem.ends.evolution)
+        if evolution.islands.n > 1:  # these evolve side by side
+            toolbox.score.n_jobs = 1
+        if evolution.variation.survival == "best":
+            toolbox.register("replace", toolbox.score.replace)
+        return toolbox
 
-    def scorer(self, seed: int, end: float, executor: Executor | None) -> Scorer:
+    def scorer(self, seed: int, end: float) -> Scorer:
         """Return what scores trees until an end."""
         dataset, config = self.problem.dataset, self.problem.config
-        return Scorer(self.scored, dataset, config, seed, end, executor)
-
-    def executor_of_islands(self) -> Any:
-        """Return a context of what islands evolve on: where trees are scored otherwise."""
-        return nullcontext(self.executor)
+        return Scorer(self.scored, dataset, config, seed, end, config.n_jobs)
 
     def result(self) -> ScoredResult:
         """Search, and return what was found."""
         start, run, _, failure = self.evolved()
         if failure is not None:
             raise CallbackError(run) from failure
-        scorer = self.scorer(start.choice.seed, self.problem.ends.trees, self.executor)
+        scorer = self.scorer(start.choice.seed, self.problem.ends.trees)
         members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
         best = self._with_states(members[0], scorer)
         members = [best, *members[1:]]
@@ -493,9 +471,9 @@ class ScoreSearch(Search):
         They are not known where it acts as exported code, or the time is up.
         """
         watched = WatchedTree(tree)
-        for stream in make_streams(scorer.seed, _WATCHED, self.scored.n_episodes):
+        for seed in seeds_of(scorer.seed, _WATCHED, self.scored.n_episodes):
             if time.perf_counter() < self.problem.ends.all:
-                self.scored.score(watched, int(stream[0] >> np.uint64(33)))
+                self.scored.score(watched, seed)
                 scorer.n_scores += 1
         leaves = np.arange(len(tree))
         n_states = node_weights(leaves, watched.reached, tree.subtree_size)
@@ -511,42 +489,6 @@ def trees_of_init(evolution: Evolution) -> list[Any]:
     if isinstance(init, list | tuple):
         return list(init)
     return [] if init is None or init == Evolution().init else [init]
-
-
-def scored_toolbox(problem: Problem, scorer: Scorer) -> base.Toolbox:
-    """Return the toolbox of a search by scores, whose ``score`` is the scorer."""
-    config = problem.config
-    evolution = problem.evolution
-    dataset = problem.dataset
-    n_features = dataset.X.shape[1]
-    variation = replace(evolution.variation, term_mutation_probability=0.0)
-    toolbox = make_toolbox(
-        dataset,
-        variation=variation,
-        operators=evolution.operators,
-        max_split_terms=config.max_split_terms,
-        random_state=scorer.seed,
-    )
-    max_width = feature_bound(config.max_split_terms, n_features, problem.constraints)
-    breeder = Breeder(
-        dataset,
-        problem.constraints,
-        dipole_width(max_width, variation, n_features) or n_features,
-    )
-    given = evolution.start, *trees_of_init(evolution)
-    first = [breeder.individual_of(one) for one in given if one is not None]
-    if len(first) > evolution.population_size:
-        raise ValueError(
-            f"init holds {len(first)} trees: at most {evolution.population_size}, the population."
-        )
-    toolbox.register("individual", breeder.first)
-    toolbox.register("population", _population, toolbox, first)
-    for role in ("mutate", "mate"):
-        toolbox.register(role, getattr(breeder, role), operator=getattr(toolbox, role))
-    toolbox.score = scorer
-    if variation.survival == "best":
-        toolbox.register("replace", scorer.replace)
-    return toolbox
 
 
 def _population(

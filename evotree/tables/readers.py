@@ -10,7 +10,6 @@ import csv
 import gzip
 import io
 import os
-import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -86,11 +85,7 @@ def read_table(
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn whatever a reader raises into an error that names the file."""
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"no such file: {path}")
-    if not path.is_file():
-        raise ValueError(f"{path} is not a file")
+    os.stat(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -98,9 +93,9 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
             yield
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        if len(reason) > _SHOWN_ERROR_CHARACTERS:
-            reason = f"{reason[:_SHOWN_ERROR_CHARACTERS]}..."
-        raise ValueError(f"{path} cannot be read: {reason}") from error
+        raise ValueError(
+            f"{path} cannot be read: {reason[:_SHOWN_ERROR_CHARACTERS]}"
+        ) from error
 
 
 def _read_csv(
@@ -109,8 +104,9 @@ def _read_csv(
     raw = path.read_bytes()
     if path.suffix == ".gz":
         raw = gzip.decompress(raw)
-    if reasons := [_OTHER_FORMS[sign] for sign in _OTHER_FORMS if raw.startswith(sign)]:
-        raise ValueError(reasons[0])
+    for sign, reason in _OTHER_FORMS.items():
+        if raw.startswith(sign):
+            raise ValueError(reason)
     head = io.StringIO(raw[:_GUESSED_FROM_BYTES].decode(given["encoding"], "replace"))
     lines = list(islice(filter(str.strip, head), _GUESSED_FROM_LINES))
     options: dict[str, Any] = {
@@ -119,11 +115,7 @@ def _read_csv(
         **{"na_values": list(NA_VALUES), "dtype": dict.fromkeys(texts, str)},
         **EXACT_NUMBERS,
     }
-    # Excel's own way to say what separates cells.
-    if said := re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None:
-        options |= {"sep": said[1], "skiprows": 1}
-        del lines[0]
-    elif "sep" not in given:
+    if "sep" not in given:
         options["sep"] = sep = _separator(lines)
         if sep != ",":
             say(
@@ -150,8 +142,7 @@ def _read_csv(
         ) from error
     if options.get("decimal") == ",":  # in numbers among text, as in columns of numbers
         words = frame.columns[[not _is_number(frame[name]) for name in frame]]
-        plain = frame[words].apply(_without_points)
-        frame[words] = plain.replace(_COMMA, r"\1.\2", regex=True)
+        frame[words] = frame[words].apply(_with_decimal_points)
     # As parsed, each column is a block of its own, by which whatever follows would be slow.
     return frame.copy()
 
@@ -178,13 +169,14 @@ def _decimal(texts: pd.DataFrame) -> str:
     )
 
 
-def _without_points(column: pd.Series) -> pd.Series:
-    """Return a column of text without points that part thousands, where no other points are."""
+def _with_decimal_points(column: pd.Series) -> pd.Series:
+    """Return a column of text whose numbers have decimal points, where no others have points."""
     cells = column.astype(object)
-    is_pointed = cells.astype(str).str.contains(".", regex=False) & cells.notna()
-    if cells[is_pointed].astype(str).str.fullmatch(_POINTS).all():
-        cells[is_pointed] = cells[is_pointed].str.replace(".", "", regex=False)
-    return cells
+    pointed = cells[cells.notna()].astype(str)
+    pointed = pointed[pointed.str.contains(".", regex=False)]
+    if pointed.str.fullmatch(_POINTS).all():  # which part thousands
+        cells[pointed.index] = pointed.str.replace(".", "", regex=False)
+    return cells.replace(_COMMA, r"\1.\2", regex=True)
 
 
 def plain_column(column: pd.Series) -> pd.Series:

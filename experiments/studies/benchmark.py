@@ -22,8 +22,14 @@ from experiments.methods.classifiers import (
     TREES,
     make_systems,
 )
-from experiments.probabilities import auc, clipped_log_loss
-from experiments.study import ClassesProtocol, Results, Study, define
+from experiments.study import (
+    ClassesProtocol,
+    Results,
+    Study,
+    auc,
+    clipped_log_loss,
+    define,
+)
 
 FIGURES = {
     "accuracy": ("accuracy", 100.0, 2),
@@ -94,28 +100,21 @@ EXPERIMENT = define(
 
 def by_size(runs: pd.DataFrame) -> dict[str, str]:
     """Return what fits are, a leaf, a split, scores or more, beside other methods on their rows."""
-    keys = ["dataset", "fold"]
-    own = runs[runs["method"] == EVOTREE].set_index(keys).sort_index()
+    own = runs[runs["method"] == EVOTREE].sort_values(["dataset", "fold"])
     if own.empty:
         names = ("by_size", "one_leaf", "median", "mean", "above")
         return dict.fromkeys(names, tables.NOT_RUN)
-    accuracy = 100.0 * runs.pivot(index=keys, columns="method", values="accuracy")
     # Scores of more than two classes are in one leaf.
     sizes = own["leaves"].clip(upper=3).where(own["complexity"] != 1, 0)
-    rows = []
-    for size, kind in enumerate(("one leaf", "scores", "one split", "a larger tree")):
-        at = sizes.index[sizes == size]
-        if at.empty:
-            continue
-        row = {"a fit is": kind, "fits": f"{len(at)}"}
-        row["data sets"] = f"{at.get_level_values('dataset').nunique()}"
-        row["complexity"] = f"{own.loc[at, 'complexity'].median():.0f}"
-        for method in tables.named((EVOTREE, FOREST, *SIMPLE), accuracy):
-            row[method] = f"{accuracy.loc[at, method].mean():.1f}"
-        rows.append(row)
-    one_leaf = own.index[sizes == 0].get_level_values("dataset").value_counts()
+    kinds = ("one leaf", "scores", "one split", "a larger tree")
+    methods = (EVOTREE, FOREST, *SIMPLE)
+    rows = [
+        {"a fit is": kinds[int(size)], **tables.on_same_rows(runs, fits, methods)}
+        for size, fits in own.groupby(sizes)
+    ]
+    one_leaf = own["dataset"][sizes == 0].value_counts()
     complexity = own.groupby("dataset")["complexity"].mean()
-    large = own[own["complexity"] > LARGE].index.get_level_values("dataset")
+    large = own["dataset"][own["complexity"] > LARGE]
     return {
         "by_size": tables.table(rows, 1),
         "one_leaf": ", ".join(f"{name} {n}" for name, n in one_leaf.items()) or "none",

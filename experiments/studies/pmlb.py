@@ -19,8 +19,14 @@ from evotree.operators.initialization.logistic import LOGISTIC
 from experiments import suites, tables
 from experiments.agreement import DATA
 from experiments.methods.classifiers import EVOTREE
-from experiments.probabilities import auc, clipped_log_loss
-from experiments.study import Results, Study, StudyProtocol, define
+from experiments.study import (
+    Results,
+    Study,
+    StudyProtocol,
+    auc,
+    clipped_log_loss,
+    define,
+)
 
 FOLDER = "pmlb"  # of the data sets, in that of all data
 N_FOLDS, SHUFFLED_BY = 4, 42
@@ -126,19 +132,12 @@ def part_text(title: str, means: Mapping[str, pd.DataFrame]) -> str:
 
 def kinds_table(runs: pd.DataFrame) -> str:
     """Return what fits returned, with the accuracy of other methods on the same rows."""
-    keys = ["dataset", "fold"]
-    accuracy = 100.0 * runs.pivot(index=keys, columns="method", values="accuracy")
     rows = []
     for title, datasets in list(PARTS.items())[:2]:
         own = runs[(runs["method"] == EVOTREE) & runs["dataset"].isin(datasets)]
         for at, fits in own.groupby("kind"):
             row = {"families": title, "returned": KINDS[int(at)]}
-            row["fits"] = f"{len(fits)}"
-            row["data sets"] = f"{fits['dataset'].nunique()}"
-            row["complexity"] = f"{fits['complexity'].median():.0f}"
-            means = accuracy.loc[fits.set_index(keys).index].mean()
-            row |= {method: f"{means[method]:.1f}" for method in (EVOTREE, *BESIDE)}
-            rows.append(row)
+            rows.append(row | tables.on_same_rows(runs, fits, (EVOTREE, *BESIDE)))
     return tables.table(rows, 2)
 
 

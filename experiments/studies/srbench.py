@@ -21,7 +21,7 @@ from evotree import EvoTreeRegressor
 from evotree.experiments.protocols import Parts, Task, take_rows
 from evotree.export import export_python
 from experiments.agreement import DATA
-from experiments.methods.regressors import EVOTREE
+from experiments.methods.classifiers import EVOTREE
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.suites import OFFICIAL
 from experiments.tables import named, paired, shown, table

@@ -844,10 +844,6 @@ def spoil(column, value):
             ["'species'", "0.2", "--task regression"],
         ),
         (lambda f: f.assign(species=f.index), ["'species'", "150 different values"]),
-        (
-            lambda f: f.assign(name=[f"row {i}" for i in f.index]),
-            ["'name'", "--drop name"],
-        ),
         (lambda f: f[["species"]], ["only column"]),
         (lambda f: f.iloc[:0], ["no data rows"]),
     ],

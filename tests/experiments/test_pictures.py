@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.experiments import pictures
+from evotree.experiments import comparison
 
 
 def test_points_are_means_over_complete_data_sets():
@@ -15,7 +15,7 @@ def test_points_are_means_over_complete_data_sets():
     runs = pd.DataFrame(index=index).reset_index().assign(leaves=sizes)
     runs["accuracy"] = rng.random(len(runs))
     runs = runs[~(runs.dataset.eq("d1") & runs.method.eq("B_1") & runs.fold.eq(1))]
-    ax = pictures.plot_accuracy_against_size(runs)
+    ax = comparison.plot_accuracy_against_size(runs)
     kept = runs[runs.dataset != "d1"].groupby("method")[["leaves", "accuracy"]].mean()
     points = {line.get_label(): line.get_xydata()[0] for line in ax.get_lines()}
     for method, point in points.items():
@@ -23,6 +23,4 @@ def test_points_are_means_over_complete_data_sets():
     assert ax.get_xscale() == "log" and "mean of 5 of 6 data sets" in ax.get_xlabel()
     some = (runs.method == "A") ^ (runs.dataset < "d3")
     with pytest.raises(ValueError, match="no data set with leaves and accuracy"):
-        pictures.plot_accuracy_against_size(runs[some])
-    with pytest.raises(ValueError, match="no place on a logarithmic axis"):
-        pictures.plot_accuracy_against_size(runs.assign(leaves=0))
+        comparison.plot_accuracy_against_size(runs[some])

@@ -109,14 +109,6 @@ def test_texts_are_shown_as_they_are(tmp_path, no_pictures):
     assert "\n# h" not in text
 
 
-def test_a_report_may_lack_its_picture(tmp_path):
-    (tmp_path / "results" / PICTURE).mkdir(parents=True)  # no file can stand there
-    with pytest.warns(UserWarning, match="no picture"):
-        write_report(write(tmp_path / "results", results()), "A")
-    text = (tmp_path / "results" / "report.md").read_text()
-    assert "## accuracy" in text and PICTURE not in text
-
-
 def test_a_metric_that_is_nowhere_blocks_no_other(tmp_path, no_pictures, recwarn):
     head, *rows = results()
     head["experiment"]["metrics"] = {"roc_auc": True, "accuracy": True}

@@ -51,6 +51,7 @@ def test_every_task_has_an_outcome_and_costs_no_other(jobs):
         ("fail", 3): ("failed", "KeyError: 3"),
         ("exit", 0): ("failed", "SystemExit: 0"),
         ("exit", "bye"): ("failed", "SystemExit: bye"),
+        ("exit", "half a sign: \udcff"): ("failed", r"half a sign: \udcff"),
         ("interrupt", 0): ("failed", "KeyboardInterrupt"),
         ("lambda", 0): ("crashed", "<locals>"),
         ("lambda", 2): ("crashed", "<locals>"),

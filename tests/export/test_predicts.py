@@ -263,7 +263,7 @@ def test_bad_arguments_are_named(export, arguments, named):
 # ---- ONNX ----------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_converted_is_named(monkeypatch):
+def test_what_cannot_be_converted_is_named():
     pytest.importorskip("onnx")
     X, y = load_wine(return_X_y=True)
     with pytest.raises(NotFittedError):
@@ -275,9 +275,6 @@ def test_what_cannot_be_converted_is_named(monkeypatch):
         model.fitted_ = replace(model.fitted_, classes=np.array(labels))
         with pytest.raises(ValueError, match="classes_ holds .* whole numbers below"):
             to_onnx(model)
-    monkeypatch.setattr("evotree.export.onnx.MAX_LEAVES", 1)
-    with pytest.raises(ValueError, match="allowed are up to 1"):
-        to_onnx(model.tree_)
 
 
 # ---- over the columns of a table -----------------------------------------------------------------

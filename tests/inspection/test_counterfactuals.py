@@ -139,7 +139,7 @@ def test_truth_values_stay_so_and_their_bounds_are_not_blamed(limits):
     model = stump(grid(SIDES, SIDES).astype(float), [1.0, 0.0], 1.5)
     columns = NumericColumn("x0", 0.0, holds=TRUTH), NumericColumn("x1", 0.0)
     model.fitted_ = replace(model.fitted_, schema=Schema(columns))
-    with pytest.raises(ValueError, match="no single constraint"):
+    with pytest.raises(ValueError, match="no single parameter"):
         counterfactuals(model, [0.0, 1.0], "b", **limits)
 
 
@@ -171,12 +171,12 @@ def stump(points, weights, threshold):
 @pytest.mark.parametrize(
     ("weight", "threshold", "limits", "message"),
     [
-        (1.0, 2.0, {"fixed": ["x0", "x1"]}, "some without fixed 'x0'"),
+        (1.0, 2.0, {"fixed": ["x0", "x1"]}, "some without fixed"),
         (
             1.0,
             2.0,
             {"bounds": {"x0": (0, 1.5), "x1": (0, 9)}},
-            "some without bounds of 'x0'",
+            "some without bounds",
         ),
         (
             1.0,
@@ -189,7 +189,7 @@ def stump(points, weights, threshold):
             2.0,
             4.5,
             {"bounds": {"x0": (0, 2.5)}, "integers": "x0"},
-            "or without integers 'x0'",
+            "or without integers",
         ),
         (1.0, 2.0, {"target": "c"}, "no leaf of the tree predicts it"),
     ],
@@ -210,10 +210,9 @@ def test_the_message_says_what_forbids_a_point(weight, threshold, limits, messag
     [
         ({"target": "d"}, "target='d': allowed are"),
         ({"costs": {"x0": 0.0}}, "finite numbers above 0"),
-        ({"costs": [1.0]}, "costs=.*allowed are mappings"),
-        ({"bounds": [(0, 1)]}, "bounds=.*allowed are mappings"),
+        ({"bounds": [(0, 1)]}, r"bounds\[0\]=1: allowed is .low, high"),
         ({"fixed": 0.5}, "fixed names 0.5: allowed are positions from 0 to 1"),
-        ({"bounds": {"x0": (2, 1)}}, "allowed are pairs"),
+        ({"bounds": {"x0": (2, 1)}}, "allowed is .low, high"),
         ({"bounds": {"x7": (2, 1)}}, "bounds names 'x7'"),
         ({"fixed": [2]}, "fixed names 2: allowed are positions from 0 to 1"),
         ({"integers": ["x1"]}, "the row has 1.5 there"),
@@ -230,7 +229,7 @@ def test_bad_input_is_refused(limits, message):
 def test_bad_intervals_are_refused(target):
     points = grid(SIDES, SIDES).astype(float)
     model = estimator_of(random_tree(np.random.default_rng(0), 2, lines=True), points)
-    with pytest.raises(ValueError, match=r"allowed is an interval|they predict from"):
+    with pytest.raises(ValueError, match=r"allowed is .low, high|they predict from"):
         counterfactuals(model, points[0], target)
     with pytest.raises(ValueError, match="allowed is one row"):
         counterfactuals(model, points, (0.0, 1.0))

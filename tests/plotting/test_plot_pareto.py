@@ -35,7 +35,9 @@ def labels(ax):
 def test_curves_are_the_front(drawn):
     front, held_out = drawn
     ax = plt.subplots()[1]
-    assert plot_pareto(front, held_out=held_out, selected="simplest", ax=ax) is ax
+    chosen = select(front, "simplest", held_out=held_out)
+    fitted = SimpleNamespace(pareto_front_=front, tree_=chosen)
+    assert plot_pareto(fitted, held_out=held_out, ax=ax) is ax
     training, other = ax.get_lines()
     complexity = [member.complexity for member in front]
     for line, quality in (
@@ -45,7 +47,6 @@ def test_curves_are_the_front(drawn):
         assert list(line.get_xdata()) == complexity
         np.testing.assert_array_equal(line.get_ydata(), quality)
         assert line.get_drawstyle() == "steps-post"
-    chosen = select(front, "simplest", held_out=held_out)
     rings = ax.collections[-1].get_offsets()
     assert rings.shape == (2, 2) and (rings[:, 0] == chosen.complexity).all()
     assert rings[0, 1] == chosen.quality
@@ -59,8 +60,9 @@ def test_what_carries_a_front_is_read(drawn):
     assert labels(plot_pareto(SimpleNamespace(pareto_front=front))) == ["training"]
     fitted = SimpleNamespace(pareto_front_=front, tree_=front[1].to_tree())
     assert plot_pareto(fitted).collections[0].get_offsets()[0, 0] == front[1].complexity
-    found = labels(plot_pareto(front, selected="leaves<=2"))[1]
-    assert found.startswith("leaves<=2: 2 leaves, ") and found.endswith(" terms")
+    tree = select(front, "leaves<=2")
+    found = labels(plot_pareto(SimpleNamespace(pareto_front_=front, tree_=tree)))[1]
+    assert found.startswith("selected: 2 leaves, ") and found.endswith(" terms")
 
 
 def test_bad_arguments_are_named(drawn):
@@ -68,7 +70,6 @@ def test_bad_arguments_are_named(drawn):
     for kind, message, arguments in (
         (TypeError, "front_or_estimator is a int", {"front_or_estimator": 3}),
         (ValueError, "without members", {"front_or_estimator": ParetoFront()}),
-        (ValueError, "rule='simplest' needs", {"selected": "simplest"}),
         (TypeError, "ax is a int", {"ax": 3}),
     ):
         with pytest.raises(kind, match=message):

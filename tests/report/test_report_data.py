@@ -272,7 +272,6 @@ def test_hostile_names_stay_text():
     harmless = report_of_model(make_model("classes"), table()).html
     for tag in ("<script", "</script", "<img", "<!--"):
         assert html.count(tag) == harmless.count(tag)
-    assert "x" * 1000 not in html
     assert embedded(html)["classes"] == list(HOSTILE[:3])
 
 

@@ -16,8 +16,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.experiments.experiment import tree_sizes
 from evotree.experiments.protocols import stratified_folds
-from experiments.methods import chosen, classifiers, regressors
+from experiments.methods import chosen, classifiers
 from experiments.methods import trees as made
+from experiments.studies import regression
 
 PACKAGES = {
     "stree": (chosen.ChosenClassifier(classifiers.scaled_stree), "stree"),
@@ -26,7 +27,7 @@ PACKAGES = {
         "interpret.glassbox",
     ),
     "xgboost": (chosen.ChosenClassifier(chosen.xgboost), "xgboost"),
-    "cubist": (chosen.ChosenRegressor(regressors.cubist_rules), "cubist"),
+    "cubist": (chosen.ChosenRegressor(regression.cubist_rules), "cubist"),
 }
 
 

@@ -15,15 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 from evotree.experiments.protocols import KEY
 from experiments import agreement, load_study, tables
 from experiments.agreement import AS_PUBLISHED, BETTER, WORSE, judge
-from experiments.probabilities import (
-    LEAST,
-    auc,
-    clipped_log_loss,
-    probabilities,
-)
 from experiments.problems import PROBLEMS
 from experiments.studies import wodt
-from experiments.study import TEXTS
+from experiments.study import LEAST, TEXTS, auc, clipped_log_loss, probabilities
 
 
 def fixed(predicted, classes):

@@ -16,8 +16,15 @@ from evotree.experiments.store import Store
 from experiments import STUDIES, agreement, load_study
 from experiments import study as base
 from experiments.__main__ import main
-from experiments.rows import fill, read_rows, write_rows
-from experiments.study import Study, StudyProtocol, define, tables_of
+from experiments.study import (
+    Study,
+    StudyProtocol,
+    define,
+    fill,
+    read_rows,
+    tables_of,
+    write_rows,
+)
 from experiments.suites import OFFICIAL
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
 from tests.quick_models import brief

@@ -3,6 +3,12 @@
 
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
+  const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  // Names are cut to a readable length: nothing compares them.
+  const short = (text) => text && cut(text, 80);
+  for (const names of ["features", "operands", "negations", "classes"]) data[names] = data[names] && data[names].map(short);
+  data.columns.forEach((column) => { column.name = short(column.name); });
+  data.target = short(data.target);
   const model = Model(data);
   const { isClassifier } = model;
   const classes = data.classes || [];
@@ -56,7 +62,6 @@
     order.slice(0, Math.max(0, Math.round(100 * d3.sum(shares)) - d3.sum(found))).forEach((at) => { found[at] += 1; });
     return found.map((one, at) => (one === 0 || (one === 100 && shares[at] < 1) ? percent(shares[at]) : `${one} %`));
   };
-  const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   const color = (c) => (data.colors[c] === "#000000" ? "var(--ink)" : data.colors[c]);
   const predictionText = (value) => (isClassifier ? classes[value] : number(value, 7));
 
