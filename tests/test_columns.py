@@ -10,42 +10,9 @@ from sklearn.impute import SimpleImputer
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tables.columns import encode, fit_columns
 
-TRAINING = pd.DataFrame(
-    {
-        "size": [0.1, np.nan, 0.7, 1e9],
-        "count": [1, 2, 3, 5],
-        "nothing": [np.nan] * 4,
-        "colour": pd.Series(["red", "blue", "green", "red"], dtype=object),
-        "code": pd.Series(["1", "x", "1", np.nan], dtype=object),
-        "flag": [True, False, True, True],
-        "same": ["a"] * 4,
-    }
-)
-
 
 def names_of(frame):
     return list(fit_columns(frame).features)
-
-
-def test_the_order_of_columns_is_kept_and_features_are_named():
-    numbers = ["size", "size is missing", "count", "nothing"]
-    levels = [
-        "colour is blue",
-        "colour is green",
-        "colour is red",
-        "code is x",
-        "code is missing",
-    ]
-    assert names_of(TRAINING) == [*numbers, *levels, "flag"]
-    features = encode(fit_columns(TRAINING), TRAINING)
-    assert features.dtype == np.float64 and features.flags.c_contiguous
-    np.testing.assert_array_equal(features[:, 1], [0, 1, 0, 0])
-    np.testing.assert_array_equal(
-        features[:, 4:7], [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    )
-    np.testing.assert_array_equal(
-        features[:, 7:], [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]]
-    )
 
 
 cells = st.lists(
@@ -171,19 +138,6 @@ def test_the_most_frequent_of_two_levels_makes_no_feature():
     ]
     assert names_of(pd.DataFrame({"ill": ["no", "yes"]})) == ["ill is yes"]
     assert names_of(pd.DataFrame({"ill": [None, "yes", None]})) == ["ill is missing"]
-
-
-def test_categories_are_the_columns_that_are_said_to_be():
-    frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.0, 1.0]})
-    assert fit_columns(frame, [True, False]).features == (
-        "a is 1",
-        "a is 2",
-        "a is 3",
-        "b",
-    )
-    assert fit_columns(frame, [False, True]).features == ("a", "b is 0.5")
-    with pytest.raises(ValueError, match="'a': 'x' in data row 1 is no number"):
-        fit_columns(pd.DataFrame({"a": ["x", "y"]}), [False])
 
 
 @pytest.mark.parametrize(

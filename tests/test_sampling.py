@@ -1,4 +1,4 @@
-"""Samples that grow: strata, nesting, and runs that move from one to the next."""
+"""Folds, and samples that grow: strata, nesting, and runs that move from one to the next."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree import Variation, evolve, make_toolbox
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.engine.populations import (
     GROWTH,
     GrowingSample,
@@ -18,7 +18,26 @@ from evotree.engine.populations import (
 )
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
-from tests.strategies import assert_sound, datasets, seeds
+from tests.strategies import any_datasets, assert_sound, datasets, seeds, stream_of
+
+
+@given(any_datasets, st.integers(2, 12), seeds)
+def test_folds_are_balanced_and_part_all_rows(dataset, n_folds, seed):
+    folds = make_folds(dataset, n_folds, stream_of(seed))
+    assert len(folds) == dataset.multiplicity.sum()
+    assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
+    y = np.repeat(dataset.y, dataset.multiplicity)
+    for c in range(dataset.n_classes):
+        assert np.ptp(np.bincount(folds[y == c], minlength=n_folds)) <= 1
+    np.testing.assert_array_equal(folds, make_folds(dataset, n_folds, stream_of(seed)))
+    parts = [split_folds(dataset, folds, fold) for fold in range(n_folds)]
+    for others, inside in parts:
+        assert others.n_rows + inside.n_rows == dataset.n_rows
+        total = others.total_weight + inside.total_weight
+        np.testing.assert_allclose(total, dataset.total_weight, rtol=1e-12)
+    rows = np.concatenate([inside.unmerged().X for _, inside in parts])
+    whole = dataset.unmerged().X
+    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], whole[np.lexsort(whole.T)])
 
 
 @given(

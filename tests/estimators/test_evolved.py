@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.datasets import (
     load_iris,
-    load_wine,
     make_classification,
 )
 
@@ -52,21 +51,6 @@ def test_threads_do_not_change_the_tree(kind, monkeypatch):
     assert len(one.tree_) > 3 and sum(tried) > 3
     assert one.tree_ == two.tree_
     np.testing.assert_array_equal(one.tree_.values, two.tree_.values)
-
-
-def test_order_of_rows_and_units_do_not_matter():
-    X, y = load_wine(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    model, permuted = brief().fit(X, y), brief().fit(X[order], y[order])
-    assert model.tree_ == permuted.tree_
-    units = 2.0 ** np.arange(-6, 7)  # exact in binary
-    other = brief().fit(X * units, y)
-    np.testing.assert_array_equal(other.predict(X * units), model.predict(X))
-    plain, scaled = (
-        brief(EvoTreeRegressor, leaves="constant").fit(X, u * y) for u in (1.0, 4.0)
-    )
-    assert scaled.tree_.has_splits_of(plain.tree_)
-    np.testing.assert_array_equal(scaled.predict(X), 4.0 * plain.predict(X))
 
 
 def test_progress_bar_shows_the_tree(capsys):

@@ -1,12 +1,10 @@
 """What evolved estimators choose: from the front, by noise and penalties, by cross-validation."""
 
 from copy import deepcopy
-from itertools import product
 
 import numpy as np
 import pytest
 from sklearn.datasets import (
-    load_breast_cancer,
     load_iris,
     load_wine,
     make_classification,
@@ -21,20 +19,11 @@ from sklearn.metrics import (
     log_loss,
     r2_score,
 )
-from sklearn.model_selection import train_test_split
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
 from tests.quick_models import FIXED, brief
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
-
-
-@pytest.fixture(scope="module")
-def cancer():
-    """Rows to fit and rows to hold out."""
-    return train_test_split(
-        *load_breast_cancer(return_X_y=True), test_size=0.4, random_state=0
-    )
 
 
 # ---- the front -----------------------------------------------------------------------------------
@@ -146,43 +135,6 @@ def test_where_no_split_pays_the_front_has_larger_trees(changed, islands):
     assert len(model.pareto_front_) >= 5 and model.pareto_front_[-1].n_leaves >= 5
     assert model.select_tree("leaves<=8").score(X, y) > 0.5
     assert model.select_tree("tree").tree_.n_leaves > 1
-
-
-SIZES = {
-    "size": "n_nodes",
-    "leaves": "n_leaves",
-    "terms": "n_terms",
-    "complexity": "complexity",
-}
-
-
-def test_trees_are_selected_by_size_and_by_rows_held_out(cancer):
-    X, held_out, y, truth = cancer
-    names = [np.array(["no", "yes"])[codes] for codes in (y, truth)]
-    model = brief(size_penalty=0.0, max_generations=10).fit(X, names[0])
-    best = model.select_tree("accurate", held_out, names[1]).tree_
-    score = model.score(held_out, names[1])
-    for member, (rule, size) in product(model.pareto_front_, SIZES.items()):
-        bound = getattr(member, size)
-        chosen = model.select_tree(f"{rule}<={bound}").tree_
-        assert getattr(chosen, size) <= bound
-        front = model.pareto_front_
-        assert front[front.chosen] is chosen
-        assert f"-> {front.chosen:>2} " in repr(front)
-        assert model.score(held_out, names[1]) <= score + 1e-12
-    smaller = model.select_tree("simplest", held_out, names[1]).tree_
-    assert smaller.complexity <= best.complexity
-    error = np.sqrt(score * (1.0 - score) / len(truth))
-    assert model.score(held_out, names[1]) >= score - error - 1e-12
-    for wrong, rows, message in (
-        ("best", (), "rule='best': allowed are 'chosen', 'accurate', 'tree'"),
-        ("simplest", (), "rule='simplest' needs X and y"),
-        ("accurate", (X[:, :2], names[0]), "features"),
-        ("accurate", (X[:2], ["yes", "rose"]), "y has the label .*'rose'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.select_tree(wrong, *rows)
-    assert model.tree_ is smaller
 
 
 @pytest.mark.parametrize("method", ["predict", "apply", "predict_proba"])

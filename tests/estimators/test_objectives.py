@@ -1,7 +1,6 @@
 """Objectives, costs and constraints of the evolved estimators, from rows to printed trees."""
 
 from copy import copy
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -49,29 +48,6 @@ def rare():
     X = rng.normal(size=(400, 4))
     y = (X[:, 0] + X[:, 1] + rng.normal(scale=1.2, size=400) > 2.2).astype(int)
     return X, y
-
-
-SCORES = {
-    "f1": lambda model, X, y: metrics.f1_score(y, model.predict(X)),
-    "mcc": lambda model, X, y: metrics.matthews_corrcoef(y, model.predict(X)),
-    "roc_auc": lambda model, X, y: metrics.roc_auc_score(
-        y, model.predict_proba(X)[:, 1]
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SCORES)
-def test_trees_for_a_score_have_it_as_their_quality_and_beat_one_for_accuracy(
-    rare, name
-):
-    X, y = rare
-    model = quick(objective=name, probability="leaf").fit(X, y)
-    for tree in model.pareto_front_:
-        chosen = copy(model)
-        chosen.fitted_ = replace(model.fitted_, tree=tree)
-        assert SCORES[name](chosen, X, y) == pytest.approx(tree.quality)
-    plain = quick(probability="leaf").fit(X, y)
-    assert SCORES[name](model, X, y) > SCORES[name](plain, X, y)
 
 
 def test_costs_choose_labels_and_are_told(rare):

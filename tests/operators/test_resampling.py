@@ -6,11 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.dataset import SCALINGS, Dataset, jitter
-from tests.strategies import datasets, seeds, stream_of
-
-any_datasets = st.sampled_from(("classification", "regression")).flatmap(
-    lambda task: datasets(max_rows=25, task=task)
-)
+from tests.strategies import any_datasets, seeds, stream_of
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
