@@ -1,15 +1,43 @@
-"""The evolved estimators: accuracy, predictions, rows of all kinds, and what stays of a fit."""
+"""The evolved estimators: predictions, threads, callbacks, own operators, and failed fits."""
+
+import re
+import signal
+from concurrent.futures import Executor
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import (
     load_iris,
     make_classification,
 )
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, parallel, to_frame
-from tests.quick_models import FIXED, brief
+from evotree import (
+    Dataset,
+    Evolution,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    keep_best_trees,
+    make_toolbox,
+    parallel,
+    to_frame,
+    with_tree,
+)
+from evotree.rng import as_generator
+from tests.quick_models import (
+    CLASSIFIERS,
+    FIXED,
+    REGRESSORS,
+    assert_same,
+    brief,
+    every_evolved,
+    interrupts_raise,
+    name_of,
+    rows_for,
+)
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
 
@@ -63,3 +91,240 @@ def test_progress_bar_shows_the_tree(capsys):
 
 
 # ---- what stays of a fit -------------------------------------------------------------------------
+
+
+# ---- callbacks -----------------------------------------------------------------------------------
+
+
+@every_evolved
+def test_callbacks_see_the_logbook_and_stop_the_run(model):
+    X, y = rows_for(model)
+    seen = []
+
+    def watch(run):
+        assert (
+            len(run.logbook) == run.generation + 1
+            and run.logbook[-1]["gen"] == run.generation
+        )
+        assert run.best.fitness.values == run.population[0].fitness.values
+        best = run.logbook.chapters["quality"].select("best")
+        assert best[-1] == run.best.quality
+        seen.append(best[-1])
+        return len(seen) > 2
+
+    last = []
+    stopped = clone(model).set_params(callbacks=[watch, lambda run: last.append(run)])
+    stopped.fit(X, y)
+    assert stopped.n_generations_ == 2 and stopped.stop_reason_ == "callback"
+    assert stopped.history_.chapters["quality"].select("best") == seen
+    assert len(last) == 3  # those behind the one that stops are called too
+    assert len(stopped.hall_of_fame_) == len(last[-1].hall_of_fame)
+    assert_same(stopped, clone(model).set_params(max_generations=2).fit(X, y), X)
+    whole = clone(model).set_params(callbacks=[lambda run: "stop?"]).fit(X, y)
+    assert whole.stop_reason_ == "max_generations" and whole.n_generations_ == 4
+
+
+@every_evolved
+def test_best_trees_are_kept_where_they_change(model):
+    X, y = rows_for(model)
+    bare = clone(model).fit(X, y)
+    assert bare.best_trees_ == {}
+    runs = []
+    kept = clone(model).set_params(callbacks=[keep_best_trees, runs.append]).fit(X, y)
+    assert_same(bare, kept, X)
+    history, trees = kept.history_, runs[-1].best_trees
+    best = dict(
+        zip(
+            history.select("gen"),
+            history.chapters["fitness"].select("best"),
+            strict=True,
+        )
+    )
+    assert min(trees) == 0 and [*kept.best_trees_] == [*trees] == sorted(trees)
+    assert all(a != b for a, b in pairwise(trees.values()))
+    for gen, value in best.items():
+        assert (
+            trees[max(one for one in trees if one <= gen)].fitness.wvalues[0] == value
+        )
+    assert [*trees.values()][-1] == runs[-1].best
+
+
+# ---- operators of the user's own -----------------------------------------------------------------
+
+
+X, y = load_iris(return_X_y=True)
+
+
+def shift(individual, dataset):
+    noise = as_generator(individual.stream).normal(0.0, 0.5, len(individual))
+    nodes = individual.weights, individual.thresholds + noise, individual.subtree_size
+    return (with_tree(individual, dataset, *nodes),)
+
+
+def widen(individual, dataset):
+    rng = as_generator(individual.stream)
+    noise = rng.normal(0.0, 0.1, individual.weights.shape)
+    weights = individual.weights + noise * (individual.subtree_size > 1)[:, None]
+    return (with_tree(individual, dataset, weights, *individual.splits[1:]),)
+
+
+def swap(first, second, dataset):
+    return second, first
+
+
+def fitted(operators, **kwargs):
+    evolution = Evolution(
+        population_size=16, init=None, refinement=None, operators=operators
+    )
+    given = {"leaves": "constant", "max_generations": 10, "random_state": 0, **kwargs}
+    return EvoTreeClassifier(evolution=evolution, **given).fit(X, y)
+
+
+@pytest.mark.parametrize("role, operator", [("mutate", shift), ("mate", swap)])
+def test_an_own_operator_takes_the_place_of_the_toolboxs(role, operator):
+    calls = []
+
+    def counted(*individuals, dataset):
+        calls.append(dataset.X.shape[1])
+        return operator(*individuals, dataset)
+
+    own = fitted({role: counted})
+    assert calls and set(calls) == {X.shape[1]}
+    assert own.tree_ != fitted(None).tree_
+    assert own.tree_ == fitted({role: operator}, n_jobs=2).tree_
+
+
+def test_an_own_selection_chooses_the_parents():
+    def select_best(population, k):
+        asked.append(k)
+        return sorted(population, key=lambda one: one.fitness, reverse=True)[:1] * k
+
+    asked = []
+    fitted({"select": select_best})
+    assert set(asked) == {15}
+
+
+def test_what_own_operators_make_keeps_the_constraints():
+    tree = fitted({"mutate": widen}, max_split_terms=1, max_leaf_nodes=4).tree_
+    assert ((tree.weights != 0.0).sum(axis=1) <= 1).all() and tree.n_leaves <= 4
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_leaf_nodes": 4}])
+@pytest.mark.parametrize("returned", [None, (), (1,)])
+def test_what_an_own_operator_returns_is_checked(returned, limits):
+    def wrong(individual, dataset):
+        return returned
+
+    with pytest.raises(
+        TypeError, match=r"mutate \(wrong\) returned .*allowed is a tuple of 1"
+    ):
+        fitted({"mutate": wrong}, **limits)
+    with pytest.raises(TypeError, match="select returned .*allowed is a list of 15"):
+        fitted({"select": lambda population, k: population}, **limits)
+
+
+@pytest.mark.parametrize(
+    ("operators", "message"),
+    [
+        ({"prune": shift}, "operators=.*allowed are callables for mate, mutate"),
+        ({"mutate": "shift"}, "operators=.*allowed are callables for mate, mutate"),
+        ({"evaluate": shift}, "operators=.*it takes an objective"),
+    ],
+)
+def test_other_roles_are_refused(operators, message):
+    with pytest.raises(ValueError, match=message):
+        Evolution(operators=operators)
+
+
+@pytest.mark.parametrize(
+    ("role", "operator", "wanted"),
+    [
+        (
+            "mutate",
+            lambda individual, d: (individual,),
+            "mutate(individual, dataset=...)",
+        ),
+        ("mutate", lambda *, dataset: (), "mutate(individual, dataset=...)"),
+        ("mate", swap.__get__(1), "mate(a, b, dataset=...)"),
+        ("select", lambda population: population, "select(population, k)"),
+        ("select", partial(sorted, key=len), None),
+    ],
+)
+def test_other_signatures_are_refused_with_the_wanted_one(role, operator, wanted):
+    for take in (
+        lambda operators: Evolution(operators=operators),
+        lambda operators: make_toolbox(Dataset.from_arrays(X, y), operators=operators),
+    ):
+        message = "operators=.*allowed are callables for " + re.escape(
+            wanted or "select"
+        )
+        with pytest.raises(ValueError, match=message):
+            take({role: operator})
+
+
+def test_compiled_operators_and_those_of_any_arguments_are_taken():
+    Evolution(operators={"mutate": lambda *args, **kwargs: args, "select": max})
+
+
+# ---- failed fits ---------------------------------------------------------------------------------
+
+
+KINDS = CLASSIFIERS + REGRESSORS
+
+
+class Broken(Executor):
+    """What fails as late as it can: when the tree is to be found."""
+
+    def __call__(self, *arguments, **options):
+        raise KeyboardInterrupt
+
+    submit = __call__
+
+
+BROKEN = [{name: Broken()} for name in ("objective", "splitter", "init")]
+BROKEN += [{"objective": "poisson"}, *BROKEN[1:]]
+
+
+def fitted_state(model):
+    """Return the attributes that a fit has set."""
+    names = set(vars(model)) - set(model.get_params(deep=False))
+    return {name: vars(model)[name] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("model", "broken"), [*zip(KINDS, BROKEN, strict=True)], ids=map(name_of, KINDS)
+)
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(model, broken):
+    X, y = rows_for(model)
+    fitted = clone(model).fit(X, y)
+    before, said = fitted_state(fitted), fitted.predict(X)
+    other = pd.DataFrame(X[:, 1:3], columns=["a", "b"])
+    labels = np.array(["c", "b", "a"])[y] if is_classifier(model) else -y
+    with pytest.raises((KeyboardInterrupt, ValueError)):
+        fitted.set_params(**broken).fit(other, labels)
+    after = fitted_state(fitted)
+    assert after.keys() == before.keys() and all(
+        after[name] is before[name] for name in after
+    )
+    np.testing.assert_array_equal(fitted.predict(X), said)
+    bare = clone(model).set_params(**broken)
+    with pytest.raises((KeyboardInterrupt, ValueError)):
+        bare.fit(other, labels)
+    assert not fitted_state(bare)
+
+
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [
+        (lambda run: signal.raise_signal(signal.SIGINT), KeyboardInterrupt),
+        (lambda run: 1 // 0, ZeroDivisionError),
+    ],
+)
+def test_a_fit_that_is_ended_early_is_one_of_the_new_rows(end, error):
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(["c", "b", "a"])[y]
+    model = brief().fit(X, y).set_params(callbacks=[end])
+    with interrupts_raise(), pytest.raises(error):
+        model.fit(X[:, 2:], labels)
+    assert model.n_features_in_ == 2 and model.tree_.n_features == 2
+    assert model.score(X[:, 2:], labels) > 0.9
