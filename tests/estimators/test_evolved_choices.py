@@ -175,7 +175,3 @@ def test_the_fitness_is_measured_on_more_rows_than_the_leaves():
     assert n_rows["plain"] == n and n_rows["jittered"] > 2 * n
     model = brief(regularization__noise=0.5, max_generations=10).fit(X, y)
     assert model.history_.chapters["quality"][-1]["best"] < model.score(X, y)
-    leaves = model.apply(X)
-    for leaf in np.unique(leaves):
-        share = np.bincount(y[leaves == leaf], minlength=3) / (leaves == leaf).sum()
-        np.testing.assert_allclose(model.tree_.values[leaf], share)
