@@ -1,5 +1,6 @@
 """What is chosen by cross-validation: folds, losses, the rule of the choice, and what it sets."""
 
+import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -33,6 +34,7 @@ from evotree.engine.choice import (
     TREE,
     Candidate,
     CandidateLosses,
+    Choice,
     Table,
     Trial,
     cross_validate,
@@ -47,8 +49,10 @@ from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher, with_less_fit
 from evotree.engine.populations import FirstTrees, best_prunings
 from evotree.engine.problem import Deadlines, Penalties, prepare
+from evotree.engine.state import read_choice, settings_of, write_sealed
 from evotree.fitness.probabilities import (
     COSTS,
+    HALVINGS,
     LEAST,
     PROBABILITY_LOSSES,
     Strength,
@@ -738,6 +742,37 @@ def test_where_there_is_one_candidate_nothing_is_compared(task):
 
 
 # ---- continued -----------------------------------------------------------------------------------
+
+strengths = st.builds(Strength, st.sampled_from(COSTS), st.integers(0, HALVINGS))
+
+
+@given(
+    st.integers(0, 2**63 - 1),
+    st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
+    st.one_of(
+        st.builds(
+            Candidate,
+            st.sampled_from((TREE, EVOLVED)),
+            st.integers(0, 17),
+            st.none(),
+        ),
+        st.builds(
+            Candidate,
+            st.sampled_from((LOGISTIC, LINEAR)),
+            st.none() | st.integers(0, 17),
+            strengths,
+        ),
+    ),
+    st.none() | strengths,
+)
+def test_a_checkpoint_keeps_the_choice(
+    tmp_path_factory, seed, penalties, winner, logistic
+):
+    path = tmp_path_factory.mktemp("choice") / "run.npz"
+    choice = Choice(seed, Penalties(*penalties), winner, logistic)
+    told = {"settings": settings_of({"C": "1"}, choice, 2)}
+    write_sealed(path, json.dumps(told), [])
+    assert read_choice(path, {"C": "1"}) == (choice, 2)
 
 
 # ---- the front, and the time ---------------------------------------------------------------------

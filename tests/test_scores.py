@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.special import expit, softmax
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
@@ -173,16 +173,6 @@ def test_a_search_on_a_score_is_interrupted_and_goes_on(kind, tmp_path):
     resumed = Checkpoint(path, resume=True)
     again.set_params(checkpoint=resumed, callbacks=None).fit(X, y)
     assert again.tree_ == model.tree_
-
-
-def test_a_tree_on_a_score_is_their_sum(on_score):
-    model, X, _ = on_score
-    models = model.tree_.models
-    rows = model.encode(X, bends=True)
-    scores = rows @ models.score.T + models.points[model.apply(X)]
-    assert np.array_equal(model.predict(X), scores.argmax(axis=1))
-    assert model.predict_proba(X) == pytest.approx(softmax(scores, axis=1))
-    assert model.probabilities_ is None
 
 
 def test_terms_of_a_score_count_once(on_score):

@@ -17,6 +17,7 @@ from sklearn.metrics import (
     d2_absolute_error_score,
     f1_score,
     log_loss,
+    matthews_corrcoef,
     r2_score,
 )
 
@@ -64,6 +65,7 @@ FRONTS = {
         balanced_accuracy_score,
     ),
     "f1": ({"objective": "f1"}, f1_score),
+    "mcc": ({"objective": "mcc"}, matthews_corrcoef),
     "scores": (
         {"objective": hits_and_misses, "variation__algorithm": "nsga2"},
         accuracy_score,

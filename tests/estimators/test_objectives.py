@@ -91,23 +91,6 @@ def accuracy_and_parity(counts, leaves):
     return accuracy(counts) - abs(rates[0] - rates[1])
 
 
-def test_a_callable_sees_a_column_that_is_no_feature(rare):
-    X, y = rare
-    sensitive = (X[:, 0] > 0.0).astype(int)
-    fair, plain = (
-        quick(objective=accuracy_and_parity),
-        quick(objective=accuracy).fit(X, y),
-    )
-    predicted = [one.predict(X) for one in (fair.fit(X, y, sensitive=sensitive), plain)]
-    gaps = [
-        abs(np.subtract(*(one[sensitive == k].mean() for k in (0, 1))))
-        for one in predicted
-    ]
-    assert gaps[0] < gaps[1]
-    with pytest.raises(ValueError, match=r"extras\['sensitive'\] has shape"):
-        fair.fit(X, y, sensitive=[1, 2])
-
-
 def test_several_numbers_are_for_nsga2(rare):
     X, y = rare
     sensitive = (X[:, 0] > 0.0).astype(int)
