@@ -1,4 +1,4 @@
-"""Model files, and trees as plain data."""
+"""Model files."""
 
 import json
 from dataclasses import replace
@@ -6,20 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeRegressor
 from evotree.fitted import summarize
-from evotree.leaf_models import OutputModels
 from evotree.model_file import VERSION, Model, load_model, save_model
-from evotree.plain import TREE_VERSION, parts_to_dict, tree_from_dict, tree_to_dict
+from evotree.plain import parts_to_dict, tree_to_dict
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
 from tests import made_up
-from tests.exported import assert_same, modelled_trees, stump, trees, with_models
+from tests.exported import assert_same, stump
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
 
@@ -256,105 +253,3 @@ def test_hostile_files_are_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"m\.json"):
             load_model(path)
-
-
-# ---- trees as plain data -------------------------------------------------------------------------
-
-
-@st.composite
-def trees_of_outputs(draw):
-    """Draw a tree of two or three outputs, with or without lines."""
-    tree = draw(trees(n_classes=draw(st.integers(2, 3))))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    names = tuple(f"out {j}" for j in range(tree.values.shape[1]))
-    tree = tree.replaced(
-        values=10.0 * rng.normal(size=tree.values.shape), output_names=names
-    )
-    if draw(st.booleans()):
-        each = [with_models(tree.of_output(j), rng).models for j in range(len(names))]
-        tree = tree.with_models(OutputModels(tuple(each)))
-    return tree.validate()
-
-
-every_tree = trees() | modelled_trees() | trees_of_outputs()
-
-
-def written(tree):
-    return json.loads(json.dumps(tree_to_dict(tree)))
-
-
-@given(every_tree)
-def test_plain_data_gives_back_the_same_tree(tree):
-    plain = written(tree)
-    assert_same(tree_from_dict(plain), tree)
-    assert ("models" in plain) == (tree.models is not None)
-    assert ("output_names" in plain) == (tree.output_names is not None)
-    optional = ("spread", "weighted_n_node_samples", "models")
-    bare = tree.replaced(**dict.fromkeys(optional))
-    assert_same(
-        tree_from_dict({k: v for k, v in plain.items() if k not in optional}), bare
-    )
-
-
-@given(trees(n_classes=3), st.integers(0, 2))
-def test_plain_data_keeps_labels_and_numbers_of_rows(tree, label):
-    counts = np.rint(9.0 * tree.values).astype(np.int64)
-    whole = tree.replaced(row_counts=counts, labels=np.full(len(tree), label))
-    again = tree_from_dict(written(whole))
-    assert_same(again, whole)
-    assert set(again.labels) == {label}
-
-
-OF_CLASSES = stump([1.0, 2.0])
-LINES = with_models(
-    stump([0.5, 0.0, -2.0]).predicting(np.ones((3, 1))), np.random.default_rng(0)
-)
-OUTPUTS = OF_CLASSES.replaced(output_names=("height", "width"))
-
-
-@pytest.mark.parametrize(
-    ("tree", "entry", "value", "named"),
-    [
-        (OF_CLASSES, "version", TREE_VERSION + 1, "another evotree"),
-        (OF_CLASSES, "version", "1", "version 1: allowed is"),
-        (OF_CLASSES, "subtree_size", [3, 1, 1.5], "subtree_size"),
-        (OF_CLASSES, "subtree_size", [1, 1, 1], "subtree_size"),
-        (OF_CLASSES, "thresholds", [1.0, "0", 0.0], "as thresholds: allowed"),
-        (OF_CLASSES, "thresholds", [1.0, float("nan"), 0.0], "thresholds.*not finite"),
-        (OF_CLASSES, "thresholds", [10**400, 0, 0], "thresholds does not hold numbers"),
-        (
-            OF_CLASSES,
-            "weights",
-            [[1.0], [0.0, 0.0], [0.0, 0.0]],
-            "weights does not hold .* lists of one length",
-        ),
-        (OF_CLASSES, "weights", [[1.0, 2.0]], "weights has shape"),
-        (OF_CLASSES, "values", {"0": 1}, "values"),
-        (OF_CLASSES, "spread", "wide", "spread does not hold"),
-        (
-            OF_CLASSES,
-            "weighted_n_node_samples",
-            [3.0, 1.0, -2.0],
-            "weighted_n_node_samples has values",
-        ),
-        (OF_CLASSES, "row_counts", [[3, 1], [1, 1.5], [2, 0]], "as row_counts"),
-        (OF_CLASSES, "row_counts", [[3, 1], [-1, 1], [2, 0]], "row_counts"),
-        (OF_CLASSES, "labels", [1, 0, 2], "labels"),
-        (OF_CLASSES, "labels", [1, 0, 0.5], "labels"),
-        (LINES, "models", [1.0], "the tree holds what it should not"),
-        (LINES, "models", {}, "there is no intercepts"),
-        (LINES, "intercepts", [1.0, 2.0], "intercepts has shape"),
-        (LINES, "coefficients", [[1.0, 0.0, 0.0]] * 3, "internal nodes"),
-        (LINES, "lowest", [1e9, 1e9, 1e9], "lowest has values above"),
-        (LINES, "values", [[0.5, 0.5]] * 3, "values has 2 columns"),
-        (OUTPUTS, "output_names", ["a"], "1 entries"),
-        (OUTPUTS, "output_names", [1, 2], "as output_names"),
-        (OUTPUTS, "models", [], "2 columns for 0 models"),
-    ],
-)
-def test_bad_plain_data_are_named(tree, entry, value, named):
-    plain = tree_to_dict(tree)
-    place = plain["models"] if entry in plain.get("models", ()) else plain
-    place[entry] = value
-    with pytest.raises(ValueError, match=named):
-        tree_from_dict(plain)

@@ -1,0 +1,123 @@
+"""Operators of the user's own in the estimators."""
+
+import re
+from functools import partial
+
+import pytest
+from sklearn.datasets import load_iris
+
+from evotree import Dataset, Evolution, EvoTreeClassifier, make_toolbox, with_tree
+from evotree.rng import as_generator
+
+X, y = load_iris(return_X_y=True)
+
+
+def shift(individual, dataset):
+    noise = as_generator(individual.stream).normal(0.0, 0.5, len(individual))
+    nodes = individual.weights, individual.thresholds + noise, individual.subtree_size
+    return (with_tree(individual, dataset, *nodes),)
+
+
+def widen(individual, dataset):
+    rng = as_generator(individual.stream)
+    noise = rng.normal(0.0, 0.1, individual.weights.shape)
+    weights = individual.weights + noise * (individual.subtree_size > 1)[:, None]
+    return (with_tree(individual, dataset, weights, *individual.splits[1:]),)
+
+
+def swap(first, second, dataset):
+    return second, first
+
+
+def fitted(operators, **kwargs):
+    evolution = Evolution(
+        population_size=16, init=None, refinement=None, operators=operators
+    )
+    given = {"leaves": "constant", "max_generations": 10, "random_state": 0, **kwargs}
+    return EvoTreeClassifier(evolution=evolution, **given).fit(X, y)
+
+
+@pytest.mark.parametrize("role, operator", [("mutate", shift), ("mate", swap)])
+def test_an_own_operator_takes_the_place_of_the_toolboxs(role, operator):
+    calls = []
+
+    def counted(*individuals, dataset):
+        calls.append(dataset.X.shape[1])
+        return operator(*individuals, dataset)
+
+    own = fitted({role: counted})
+    assert calls and set(calls) == {X.shape[1]}
+    assert own.tree_ != fitted(None).tree_
+    assert own.tree_ == fitted({role: operator}, n_jobs=2).tree_
+
+
+def test_an_own_selection_chooses_the_parents():
+    def select_best(population, k):
+        asked.append(k)
+        return sorted(population, key=lambda one: one.fitness, reverse=True)[:1] * k
+
+    asked = []
+    fitted({"select": select_best})
+    assert set(asked) == {15}
+
+
+def test_what_own_operators_make_keeps_the_constraints():
+    tree = fitted({"mutate": widen}, max_split_terms=1, max_leaf_nodes=4).tree_
+    assert ((tree.weights != 0.0).sum(axis=1) <= 1).all() and tree.n_leaves <= 4
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_leaf_nodes": 4}])
+@pytest.mark.parametrize("returned", [None, (), (1,)])
+def test_what_an_own_operator_returns_is_checked(returned, limits):
+    def wrong(individual, dataset):
+        return returned
+
+    with pytest.raises(
+        TypeError, match=r"mutate \(wrong\) returned .*allowed is a tuple of 1"
+    ):
+        fitted({"mutate": wrong}, **limits)
+    with pytest.raises(TypeError, match="select returned .*allowed is a list of 15"):
+        fitted({"select": lambda population, k: population}, **limits)
+
+
+@pytest.mark.parametrize(
+    ("operators", "message"),
+    [
+        ({"prune": shift}, "operators=.*allowed are callables for mate, mutate"),
+        ({"mutate": "shift"}, "operators=.*allowed are callables for mate, mutate"),
+        ({"evaluate": shift}, "operators=.*it takes an objective"),
+    ],
+)
+def test_other_roles_are_refused(operators, message):
+    with pytest.raises(ValueError, match=message):
+        Evolution(operators=operators)
+
+
+@pytest.mark.parametrize(
+    ("role", "operator", "wanted"),
+    [
+        (
+            "mutate",
+            lambda individual, d: (individual,),
+            "mutate(individual, dataset=...)",
+        ),
+        ("mutate", lambda *, dataset: (), "mutate(individual, dataset=...)"),
+        ("mate", swap.__get__(1), "mate(a, b, dataset=...)"),
+        ("select", lambda population: population, "select(population, k)"),
+        ("select", partial(sorted, key=len), None),
+    ],
+)
+def test_other_signatures_are_refused_with_the_wanted_one(role, operator, wanted):
+    for take in (
+        lambda operators: Evolution(operators=operators),
+        lambda operators: make_toolbox(Dataset.from_arrays(X, y), operators=operators),
+    ):
+        message = "operators=.*allowed are callables for " + re.escape(
+            wanted or "select"
+        )
+        with pytest.raises(ValueError, match=message):
+            take({role: operator})
+
+
+def test_compiled_operators_and_those_of_any_arguments_are_taken():
+    Evolution(operators={"mutate": lambda *args, **kwargs: args, "select": max})
