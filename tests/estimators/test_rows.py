@@ -267,9 +267,6 @@ def fitted_to_rows(model):
     return clone(model).fit(*rows_for(model))
 
 
-# ---- frames ---------------------------------------------------------------------------
-
-
 @every
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_have_names(model, library):
