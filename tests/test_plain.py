@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.leaf_models import OutputModels
+from evotree.operators.pruning import prune_tree
 from evotree.plain import TREE_VERSION, tree_from_dict, tree_to_dict
-from tests.exported import assert_same, modelled_trees, stump, trees, with_models
+from tests.exported import assert_same, modelled_trees, stump, tame, trees, with_models
 
 
 @st.composite
@@ -109,3 +110,20 @@ def test_bad_plain_data_are_named(tree, entry, value, named):
     place[entry] = value
     with pytest.raises(ValueError, match=named):
         tree_from_dict(plain)
+
+
+@given(modelled_trees(tame), st.integers(0, 2**32))
+def test_pruned_trees_predict_the_means_of_collapsed_nodes(tree, seed):
+    rng = np.random.default_rng(seed)
+    marks = (rng.random(len(tree)) < 0.3) & ~tree.is_leaf
+    pruned = prune_tree(tree, marks).validate()
+    rows = rng.normal(size=(20, tree.n_features))
+    way = np.asarray(tree.decision_path(rows).todense()).astype(bool)
+    for row, passed, found in zip(
+        rows, way, pruned.predict_value(rows)[:, 0], strict=True
+    ):
+        collapsed = np.flatnonzero(passed & marks)
+        wanted = tree.predict_value(row[np.newaxis])[0, 0]
+        assert found == (tree.values[collapsed[0], 0] if collapsed.size else wanted)
+    assert tree.predict_value(rows[:0]).shape == (0, 1)
+    assert tree.predicting(tree.values).models is None
