@@ -23,6 +23,7 @@ from evotree.front import (
 from evotree.operators.pruning import prune_marked
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax, ObliqueTree
+from tests.random_trees import random_tree
 from tests.reference import pruning as naive
 from tests.strategies import (
     any_populations,
@@ -228,6 +229,26 @@ def test_rules_of_rows_held_out(front, split):
     np.testing.assert_array_equal(table["held_out_quality"], quality)
     np.testing.assert_array_equal(table["held_out_se"], standard_error)
     assert len(ParetoFront().to_frame()) == 0
+
+
+def test_trees_are_judged_by_what_they_predict_for_each_row():
+    # Their leaves have labels by hand, of which shares of classes say nothing.
+    random = np.random.default_rng(0)
+    trees = []
+    for _ in range(8):
+        tree = random_tree(random, 3)
+        trees.append(tree.labelled(random.integers(0, 3, len(tree))))
+    X = random.uniform(0.0, 4.0, (200, 3))
+    y = random.integers(0, tree.values.shape[1], len(X))
+    held_out = Dataset.in_raw_units(X, y, np.unique(y))
+    accuracy = [np.mean(tree.predict_label(X) == y) for tree in trees]
+    quality, standard_error = held_out_quality(trees, held_out)
+    np.testing.assert_allclose(quality, accuracy)
+    variance = np.multiply(accuracy, np.subtract(1.0, accuracy)) / len(X)
+    np.testing.assert_allclose(standard_error, np.sqrt(variance))
+    front = [FrontTree.of(tree, 0.0, "") for tree in trees]
+    chosen = select(front, "accurate", held_out=held_out)
+    assert np.mean(chosen.predict_label(X) == y) == max(accuracy)
 
 
 def test_a_fitted_front_prints_itself_with_an_arrow(front):
