@@ -10,7 +10,7 @@ from functools import partial
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evotree import evolve, make_toolbox, to_frame
@@ -67,6 +67,7 @@ def test_a_run_is_best_since_the_first_of_its_islands_was(iris, best, at, expect
     assert joint.best_fitness == (max(best),) and joint.last_improvement == expected
 
 
+@example(seed=0, n=3, copies=7)
 @given(st.integers(0, 100), st.integers(0, 12), st.integers(0, 7))
 @settings(max_examples=15, deadline=None)
 def test_migrants_are_the_best_and_take_the_places_of_the_worst(iris, seed, n, copies):

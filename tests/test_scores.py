@@ -219,7 +219,7 @@ def test_the_text_of_such_a_tree_has_the_score_once(of_targets):
 def test_trees_that_compete_with_a_score_are_about_as_good_as_a_line():
     """Rows that are a line and noise: in the mean, others are predicted as by least squares."""
     lost = []
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(240, 6))
         y = X @ np.array([1.0, -0.5, 0.5, 0.2, 0.0, 0.0]) + rng.normal(size=240)
