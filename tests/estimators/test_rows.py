@@ -22,6 +22,7 @@ from tests.quick_models import (
     draws_rows,
     every,
     every_classifier,
+    name_of,
     outputs,
     rows_for,
     weights_for,
@@ -284,6 +285,17 @@ def test_frames_have_names(model, library):
         clone(model).fit(frame, targets, sample_weight=targets * 0 + 1).tree_
         == plain.tree_
     )
+    strange = frame[columns]
+    strange.columns = ["other", *columns[1:]]
+    for estimator, rows, named in (
+        (fitted, frame[columns[::-1]], "must be in the same order as they were in fit"),
+        (fitted, strange, r"unseen at fit time:\n- other"),
+        (plain, X[:, :2], f"X has 2 features, but {name_of(model)} is expecting"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            estimator.predict(rows)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        fitted.predict(X)
 
 
 # ---- what arrays look like -----------------------------------------------------------------------

@@ -4,9 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
-from evotree import EvoTreeRegressor
+from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.inspection import compare_rows, counterfactuals, shap_values
+from evotree.leaf_models import ScoreModels
 from evotree.schema import (
     ABOVE,
     BELOW,
@@ -109,6 +111,20 @@ def test_whole_numbers_that_bend_are_the_nearest_of_all(kind, is_bounded):
             pairs += found_and_best(model, near, x[np.newaxis], spread, **limits)
     np.testing.assert_allclose(*np.transpose(pairs), atol=1e-7)
     assert sum(0.0 < own < np.inf for own, _ in pairs) >= 5
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_of_a_tree_on_a_score_no_point_of_the_grid_is_nearer(n_classes):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X = X.loc[y < n_classes, ["color_intensity", "proline"]]
+    model = EvoTreeClassifier(leaves="score", random_state=0, max_generations=2)
+    model.fit(X, y[y < n_classes])
+    assert isinstance(model.tree_.models, ScoreModels) and model.fitted_.schema.bends
+    points = grid(*(np.linspace(x.min(), x.max(), 201) for x in X.to_numpy().T))
+    spread = model.tree_.spread[model.fitted_.schema.read_by_code]
+    rows = X.to_numpy()[::40]
+    for own, best in found_and_best(model, points, rows, spread):
+        assert own <= best + 1e-4
 
 
 def test_shapley_values_are_of_columns_and_add_up():
