@@ -14,7 +14,7 @@ from tests.size import AROUND, ROOT, rooms_of
 
 BESIDE = ("benchmarks", "docs", "experiments", "tests/benchmarks", "tests/studies")
 # Tests of the whole house: of the pages, of the sources of all rooms, of what is released.
-OF_ALL = ("agents_page", "architecture", "readme", "release", "wheel")
+OF_ALL = ("agents_page", "architecture", "readme", "wheel")
 
 
 def copy_sources(folder):

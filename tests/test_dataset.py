@@ -66,21 +66,25 @@ def test_the_sum_of_weights_is_the_number_of_rows_that_tell_as_much(weight):
     assert dataset.n_rows == (weight > 0.0).sum()
 
 
-@given(seeds, st.sampled_from((1e-3, 1 / 3, 1 / 178, 7.0, 1e6)))
-def test_a_factor_of_all_weights_changes_nothing(seed, factor):
+@given(
+    seeds,
+    st.sampled_from(("classification", "regression")),
+    st.sampled_from((1.0, 1e-3, 1 / 3, 1 / 178, 7.0, 1e6)),
+)
+def test_neither_the_order_of_rows_nor_a_factor_of_all_weights_matters(
+    seed, task, factor
+):
     rng = np.random.default_rng(seed)
-    X, y = rng.integers(0, 3, (30, 2)), rng.integers(0, 2, 30)
-    weight = rng.choice(
-        [rng.exponential(size=30), np.ones(30), rng.integers(0, 4, 30) + 0.0]
-    )
+    # Zeros of both signs.
+    X = rng.integers(-1, 2, (60, 2)) * rng.choice([-1.0, 1.0], (60, 2))
+    y, order = rng.integers(0, 2, 60), rng.permutation(60)
+    kinds = [rng.exponential(size=60), np.ones(60), rng.integers(0, 4, 60) + 0.0]
+    weight = rng.choice(kinds)
     weight[0] = 1.0
-    one, other = (Dataset.from_arrays(X, y, w) for w in (weight, factor * weight))
-    names = ("X", "y", "sample_weight", "raw", "mean", "scale", "multiplicity")
-    assert_same(one, other, names)
-    dataset = Dataset.from_arrays(
-        np.arange(6.0)[:, None], [0, 1] * 3, [1 / 6, 0.0] + [1 / 6] * 4
-    )
-    np.testing.assert_array_equal(dataset.sample_weight, np.ones(5))  # equal ones are 1
+    one = Dataset.from_arrays(X, y, weight, task=task)
+    other = Dataset.from_arrays(X[order], y[order], factor * weight[order], task=task)
+    names = ("X", "y", "sample_weight", "mean", "scale", "spread", "raw")
+    assert_same(one, other, (*names, "multiplicity"))
 
 
 @given(datasets(), seeds)
@@ -97,20 +101,6 @@ def test_subsamples_are_of_rows_as_they_were_given(dataset, seed):
     )
     np.testing.assert_allclose(part.sample_weight, expected[expected > 0.0])
     np.testing.assert_array_equal(part.X, dataset.X[expected > 0.0])
-
-
-@given(seeds, st.sampled_from(("classification", "regression")))
-def test_the_order_of_rows_of_any_weights_does_not_matter(seed, task):
-    rng = np.random.default_rng(seed)
-    # Zeros of both signs.
-    X = rng.integers(-1, 2, (60, 2)) * rng.choice([-1.0, 1.0], (60, 2))
-    y, weight = rng.integers(0, 2, 60), rng.exponential(size=60)
-    one = Dataset.from_arrays(X, y, weight, task=task)
-    order = rng.permutation(60)
-    other = Dataset.from_arrays(X[order], y[order], weight[order], task=task)
-    assert_same(
-        one, other, ("X", "y", "sample_weight", "mean", "scale", "spread", "raw")
-    )
 
 
 @given(seeds)

@@ -4,7 +4,7 @@ import copy
 import pickle
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.pool import Pool, ThreadPool
 from types import SimpleNamespace
 
@@ -39,30 +39,19 @@ def run(dataset, toolbox=None, n=20, **options):
     )
 
 
-def test_the_same_seed_makes_the_same_run_on_any_number_of_threads(iris):
-    def evolved(mapper=map, seed=1):
-        toolbox = make_toolbox(iris, refinement=OFTEN_TAO, random_state=seed)
-        toolbox.register("map", mapper)
-        return run(iris, toolbox)
-
-    first, other = evolved(), evolved(seed=2)
-    with ThreadPoolExecutor(3) as executor:
-        assert_same_run(first, evolved(executor.map))
-    assert any(a != b for a, b in zip(first.population, other.population, strict=True))
-
-
 @pytest.mark.parametrize("kind", [ThreadPool, Pool, ProcessPoolExecutor])
 @pytest.mark.parametrize("init", [None, "widths"])
 def test_maps_of_all_pools_make_the_same_run(iris, kind, init):
-    def evolved(mapper):
-        toolbox = make_toolbox(
-            iris, refinement=OFTEN_TAO, init=init, max_split_terms=2, random_state=1
-        )
+    def evolved(mapper, seed=1):
+        options = {"refinement": OFTEN_TAO, "init": init, "max_split_terms": 2}
+        toolbox = make_toolbox(iris, random_state=seed, **options)
         toolbox.register("map", mapper)
         return run(iris, toolbox, n=12, max_generations=3)
 
+    expected = evolved(map)
+    assert expected.population != evolved(map, seed=2).population
     with kind(2) as pool:
-        assert_same_run(evolved(pool.map), evolved(map))
+        assert_same_run(evolved(pool.map), expected)
 
 
 def test_trees_are_made_without_a_stream_as_deap_does(iris):
@@ -158,7 +147,7 @@ def test_all_that_a_generation_does_is_on_the_clock(iris, clock, monkeypatch, sl
 
 
 def test_records(iris):
-    """Users' statistics replace ours, or extend them."""
+    """Users' statistics extend ours."""
     result = run(iris)
     table = to_frame(result.logbook)
     assert list(table["gen"]) == list(range(31)) and "diversity" in str(result.logbook)
@@ -179,13 +168,6 @@ def test_records(iris):
             *np.quantile(values, [0.25, 0.5, 0.75]),
         ]
         assert written.tolist() == pytest.approx(expected)
-    stats = tools.Statistics(lambda ind: ind.n_leaves)
-    stats.register("max", max)
-    result = run(iris, stats=stats)
-    assert result.logbook.select("max")[-1] == max(
-        ind.n_leaves for ind in result.population
-    )
-    assert "max" in str(result.logbook) and "quality" not in str(result.logbook)
     extended = make_statistics()
     extended.register("worst", min)
     assert run(iris, stats=extended).logbook.chapters["size"].select("worst")[-1] >= 1

@@ -206,27 +206,6 @@ def test_a_schema_says_what_loops_over_its_columns_do(schema):
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def test_encoded_rows_are_those_that_code_reads_and_with_bends_the_tree(tmp_path):
-    rng = np.random.default_rng(1)
-    table = pd.DataFrame(
-        {"age": rng.uniform(20.0, 80.0, 400), "size": rng.normal(size=400)}
-    )
-    y = 0.2 * (table.age - 50.0).abs() + table["size"] + 0.3 * rng.normal(size=400)
-    table.loc[::7, "size"] = np.nan
-    model = evolved(EvoTreeRegressor, **FREE, max_leaf_nodes=2).fit(table, y)
-    schema, rows = model.fitted_.schema, model.encode(table)
-    assert schema.bends and "size is missing" in schema.features
-    assert rows.shape[1] == len(schema.features) - len(schema.bends)
-    features = model.encode(table, bends=True)
-    np.testing.assert_array_equal(features, schema.with_bends(rows))
-    save_model(tmp_path / "model.json", model)
-    again = load_model(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.encode(table), rows)
-    np.testing.assert_array_equal(again.encode(table, bends=True), features)
-    found = model.tree_.predict_value(features)[:, 0]
-    np.testing.assert_array_equal(found, model.predict(table))
-
-
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
 def test_a_fitted_tree_holds_no_rows(kind):
     """Twenty times the rows, of which the tree is as small."""

@@ -4,6 +4,7 @@ A block of text right below one of Python is what that prints; an ellipsis stand
 it. `python -m tests.test_readme docs/guide/people.md` writes the blocks of a page again.
 """
 
+import configparser
 import doctest
 import inspect
 import io
@@ -19,7 +20,7 @@ from tempfile import TemporaryDirectory
 import matplotlib.pyplot as plt
 import pytest
 
-from evotree import __version__
+from evotree._version import DISTRIBUTION, __version__
 from evotree.cli.main import main
 
 ROOT = Path(__file__).parent.parent
@@ -206,6 +207,25 @@ def test_every_page_is_listed(folder):
     pages = {page.stem for page in (DOCS / folder).glob("*.md")}
     assert set(re.findall(rf"^{folder}/(\w+)$", listed, re.MULTILINE)) == pages
     assert ":hidden:" not in listed
+
+
+# ---- what a release has to change ----------------------------------------------------------------
+
+
+def test_one_version_and_one_name_are_everywhere():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    assert setup["metadata"]["name"] == DISTRIBUTION
+    own = re.findall(
+        r"^([\w-]+)\[", setup["options.extras_require"]["dev"], re.MULTILINE
+    )
+    assert set(own) == {DISTRIBUTION}
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in citation
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[{re.escape(__version__)}\] - ", changelog, re.MULTILINE)
+    recipe = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert f"`dist/{DISTRIBUTION}-VERSION*`" in recipe
 
 
 if __name__ == "__main__":

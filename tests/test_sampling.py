@@ -1,4 +1,4 @@
-"""Samples that grow: strata, nesting, and runs that move from one to the next."""
+"""Folds, samples that grow, and copies with noise."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree import Variation, evolve, make_toolbox
-from evotree.dataset import Dataset
+from evotree.dataset import SCALINGS, Dataset, jitter, make_folds, split_folds
 from evotree.engine.populations import (
     GROWTH,
     GrowingSample,
@@ -18,7 +18,26 @@ from evotree.engine.populations import (
 )
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
-from tests.strategies import assert_sound, datasets, seeds
+from tests.strategies import any_datasets, assert_sound, datasets, seeds, stream_of
+
+
+@given(any_datasets, st.integers(2, 12), seeds)
+def test_folds_are_balanced_and_part_all_rows(dataset, n_folds, seed):
+    folds = make_folds(dataset, n_folds, stream_of(seed))
+    assert len(folds) == dataset.multiplicity.sum()
+    assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
+    y = np.repeat(dataset.y, dataset.multiplicity)
+    for c in range(dataset.n_classes):
+        assert np.ptp(np.bincount(folds[y == c], minlength=n_folds)) <= 1
+    np.testing.assert_array_equal(folds, make_folds(dataset, n_folds, stream_of(seed)))
+    parts = [split_folds(dataset, folds, fold) for fold in range(n_folds)]
+    for others, inside in parts:
+        assert others.n_rows + inside.n_rows == dataset.n_rows
+        total = others.total_weight + inside.total_weight
+        np.testing.assert_allclose(total, dataset.total_weight, rtol=1e-12)
+    rows = np.concatenate([inside.unmerged().X for _, inside in parts])
+    whole = dataset.unmerged().X
+    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], whole[np.lexsort(whole.T)])
 
 
 @given(
@@ -109,3 +128,42 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     champions = [one.fitness.wvalues for one in run.hall_of_fame]
     assert champions == sorted(champions, reverse=True)
     assert evolve(run, after, max_generations=12).generation == 12
+
+
+# ---- copies with noise ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_noise_is_in_units_of_the_features(scaling):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4)) * [1.0, 100.0, 1e-3, 0.0]
+    dataset = Dataset.from_arrays(X, rng.integers(0, 2, 200), scaling=scaling)
+    noise = jitter(dataset, 0.5, 20, stream_of()).X[200:] - np.tile(dataset.X, (20, 1))
+    deviation = (noise * dataset.scale).std(axis=0)
+    np.testing.assert_allclose(deviation, 0.5 * X.std(axis=0), rtol=0.05)
+    assert (noise[:, 3] == 0.0).all()  # a constant column stays constant
+
+
+@given(any_datasets, st.integers(0, 4), st.sampled_from((0.0, 0.1, 2.0)), seeds)
+def test_blurred_copies_share_weights_and_targets(dataset, n_copies, noise, seed):
+    """Without copies noise takes the place of the rows."""
+    jittered = jitter(dataset, noise, n_copies, stream_of(seed))
+    assert jittered.classes is dataset.classes and jittered.scale is dataset.scale
+    assert not jittered.X.flags.writeable and jittered.y.dtype == dataset.y.dtype
+    rows, n = dataset.unmerged(), len(dataset.y) if n_copies else 0
+    times, share = max(n_copies, 1), 1.0 / (n_copies + 1)
+    copies = np.tile(rows.X, (times, 1))
+    assert jittered.X.shape == (n + len(copies), rows.X.shape[1])
+    np.testing.assert_array_equal(jittered.X[:n], dataset.X[:n])
+    np.testing.assert_array_equal(jittered.y, [*dataset.y[:n], *np.tile(rows.y, times)])
+    np.testing.assert_allclose(
+        jittered.sample_weight[:n], share * dataset.sample_weight[:n]
+    )
+    weights = jittered.sample_weight[n:].reshape(times, -1)
+    np.testing.assert_allclose(weights[0], share * rows.sample_weight)
+    np.testing.assert_array_equal(weights, np.tile(weights[0], (times, 1)))
+    if noise == 0.0:
+        np.testing.assert_array_equal(jittered.X[n:], copies)
+    again = jitter(dataset, noise, n_copies, stream_of(seed))
+    np.testing.assert_array_equal(jittered.X, again.X)
+    assert jittered.multiplicity.sum() == dataset.multiplicity.sum()

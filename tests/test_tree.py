@@ -86,15 +86,6 @@ def test_validate_names_the_array_that_is_wrong(name, wrong):
         small_tree().replaced(**{name: np.array(wrong)}).validate()
 
 
-@given(trees())
-def test_terms_and_complexity_are_counted(tree):
-    widths = [sum(w != 0.0 for w in row) for row in tree.weights[~tree.is_leaf]]
-    assert tree.n_terms == sum(widths)
-    assert tree.complexity == sum(tree.is_leaf) + sum(widths)
-    if all(width == 1 for width in widths):
-        assert tree.complexity == len(tree)
-
-
 @given(trees(), seeds, st.sampled_from((0, 1, 20)))
 def test_a_path_leads_from_the_root_to_the_leaf(tree, seed, n_rows):
     X = np.random.default_rng(seed).standard_normal((n_rows, tree.n_features))

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 
 from evotree._version import DISTRIBUTION, __version__
 from tests.golden.test_golden import RUNS, grow
-from tests.test_start import COMPILING
+from tests.test_jit import COMPILING
 from tests.wheels import BUILT, ROOT, build, run
 
 pytest.importorskip("setuptools", minversion="77", reason="builds the wheel")

@@ -128,14 +128,6 @@ def test_a_fit_says_how_good_it_is(run, iris, iris_csv):
     np.testing.assert_allclose(training["test_accuracy"], by_class.mean())
 
 
-def test_the_log_goes_to_a_file(run, iris_csv, tmp_path):
-    command = ("fit", iris_csv, "--target", "species", *QUICK)
-    assert run(*command, "--out", "logged.json", "--log", "fit.log")[0] == 0
-    log = (tmp_path / "fit.log").read_text()
-    for text in (" fit of a tree begun: ", " DEBUG ", " generation 0: ", " fit ended "):
-        assert text in log
-
-
 def test_categories_and_missing_values(run, iris):
     frame = iris.assign(
         petal_width=iris["petal_width"].where(iris.index % 5 > 0),
@@ -306,8 +298,6 @@ def test_words_among_numbers_are_told_in_fit_and_predict(run, iris):
     assert model.schema[2].fill and model.schema[3].levels
     _, _, err = run("predict", "m.json", "iris.csv")
     assert f"accuracy {model.training['accuracy']:.4f} " in err
-    frame.iloc[:1].to_csv("one.csv", index=False)
-    assert run("predict", "m.json", "one.csv")[0] == 0
     _, _, err = run(*FIT, *QUICK, "--read", "na_values=['?', 'none']")
     assert "numbers of" not in err
 
@@ -456,23 +446,6 @@ def test_options_name_columns(run, iris_csv, option):
     assert_error(run(*FIT, f"--{option}", "Petal_Width"), near)
     assert_error(run(*FIT, f"--{option}", "petal width"), near)
     assert_error(run(*FIT, "--monotonic-cst", "rose=1"), "--monotonic-cst 'rose'")
-
-
-def test_a_model_asks_for_the_columns_of_its_tree_alone(
-    run, iris, iris_csv, model_json
-):
-    expected = run("predict", model_json, iris_csv)
-    used = load_model(model_json).used_columns
-    for name in list(iris)[:-1]:
-        iris.drop(columns=name).to_csv("later.csv", index=False)
-        result = run("predict", model_json, "later.csv")
-        if name in used:
-            assert_error(result, f"lack 1 of the {len(used)} columns", f"{name!r}")
-        else:
-            assert result == expected
-    iris[[*used]].to_csv("later.csv", index=False)
-    arguments = ("--data", "later.csv", "--out", "page.html")
-    assert run("report", model_json, *arguments)[0] == 0
 
 
 @pytest.mark.parametrize("form", ["python", "c", "sql"])

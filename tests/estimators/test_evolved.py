@@ -1,16 +1,36 @@
-"""The evolved estimators: accuracy, predictions, rows of all kinds, and what stays of a fit."""
+"""The evolved estimators: predictions, threads, callbacks, and failed fits."""
+
+import signal
+from concurrent.futures import Executor
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import (
     load_iris,
-    load_wine,
     make_classification,
 )
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, parallel, to_frame
-from tests.quick_models import FIXED, brief
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    keep_best_trees,
+    parallel,
+    to_frame,
+)
+from tests.quick_models import (
+    CLASSIFIERS,
+    FIXED,
+    REGRESSORS,
+    assert_same,
+    brief,
+    every_evolved,
+    interrupts_raise,
+    name_of,
+    rows_for,
+)
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
 
@@ -54,21 +74,6 @@ def test_threads_do_not_change_the_tree(kind, monkeypatch):
     np.testing.assert_array_equal(one.tree_.values, two.tree_.values)
 
 
-def test_order_of_rows_and_units_do_not_matter():
-    X, y = load_wine(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    model, permuted = brief().fit(X, y), brief().fit(X[order], y[order])
-    assert model.tree_ == permuted.tree_
-    units = 2.0 ** np.arange(-6, 7)  # exact in binary
-    other = brief().fit(X * units, y)
-    np.testing.assert_array_equal(other.predict(X * units), model.predict(X))
-    plain, scaled = (
-        brief(EvoTreeRegressor, leaves="constant").fit(X, u * y) for u in (1.0, 4.0)
-    )
-    assert scaled.tree_.has_splits_of(plain.tree_)
-    np.testing.assert_array_equal(scaled.predict(X), 4.0 * plain.predict(X))
-
-
 def test_progress_bar_shows_the_tree(capsys):
     X, y = load_iris(return_X_y=True)
     brief(verbose=1).fit(X, y)
@@ -78,4 +83,121 @@ def test_progress_bar_shows_the_tree(capsys):
     assert capsys.readouterr().err == ""
 
 
-# ---- what stays of a fit -------------------------------------------------------------------------
+# ---- callbacks -----------------------------------------------------------------------------------
+
+
+@every_evolved
+def test_callbacks_see_the_logbook_and_stop_the_run(model):
+    X, y = rows_for(model)
+    seen = []
+
+    def watch(run):
+        assert (
+            len(run.logbook) == run.generation + 1
+            and run.logbook[-1]["gen"] == run.generation
+        )
+        assert run.best.fitness.values == run.population[0].fitness.values
+        best = run.logbook.chapters["quality"].select("best")
+        assert best[-1] == run.best.quality
+        seen.append(best[-1])
+        return len(seen) > 2
+
+    last = []
+    stopped = clone(model).set_params(callbacks=[watch, lambda run: last.append(run)])
+    stopped.fit(X, y)
+    assert stopped.n_generations_ == 2 and stopped.stop_reason_ == "callback"
+    assert stopped.history_.chapters["quality"].select("best") == seen
+    assert len(last) == 3  # those behind the one that stops are called too
+    assert len(stopped.hall_of_fame_) == len(last[-1].hall_of_fame)
+    assert_same(stopped, clone(model).set_params(max_generations=2).fit(X, y), X)
+    whole = clone(model).set_params(callbacks=[lambda run: "stop?"]).fit(X, y)
+    assert whole.stop_reason_ == "max_generations" and whole.n_generations_ == 4
+
+
+@every_evolved
+def test_best_trees_are_kept_where_they_change(model):
+    X, y = rows_for(model)
+    bare = clone(model).fit(X, y)
+    assert bare.best_trees_ == {}
+    runs = []
+    kept = clone(model).set_params(callbacks=[keep_best_trees, runs.append]).fit(X, y)
+    assert_same(bare, kept, X)
+    history, trees = kept.history_, runs[-1].best_trees
+    best = dict(
+        zip(
+            history.select("gen"),
+            history.chapters["fitness"].select("best"),
+            strict=True,
+        )
+    )
+    assert min(trees) == 0 and [*kept.best_trees_] == [*trees] == sorted(trees)
+    assert all(a != b for a, b in pairwise(trees.values()))
+    for gen, value in best.items():
+        assert (
+            trees[max(one for one in trees if one <= gen)].fitness.wvalues[0] == value
+        )
+    assert [*trees.values()][-1] == runs[-1].best
+
+
+# ---- failed fits ---------------------------------------------------------------------------------
+
+
+KINDS = CLASSIFIERS + REGRESSORS
+
+
+class Broken(Executor):
+    """What fails as late as it can: when the tree is to be found."""
+
+    def __call__(self, *arguments, **options):
+        raise KeyboardInterrupt
+
+    submit = __call__
+
+
+BROKEN = [{name: Broken()} for name in ("objective", "splitter", "init")]
+BROKEN += [{"objective": "poisson"}, *BROKEN[1:]]
+
+
+def fitted_state(model):
+    """Return the attributes that a fit has set."""
+    names = set(vars(model)) - set(model.get_params(deep=False))
+    return {name: vars(model)[name] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("model", "broken"), [*zip(KINDS, BROKEN, strict=True)], ids=map(name_of, KINDS)
+)
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(model, broken):
+    X, y = rows_for(model)
+    fitted = clone(model).fit(X, y)
+    before, said = fitted_state(fitted), fitted.predict(X)
+    other = pd.DataFrame(X[:, 1:3], columns=["a", "b"])
+    labels = np.array(["c", "b", "a"])[y] if is_classifier(model) else -y
+    with pytest.raises((KeyboardInterrupt, ValueError)):
+        fitted.set_params(**broken).fit(other, labels)
+    after = fitted_state(fitted)
+    assert after.keys() == before.keys() and all(
+        after[name] is before[name] for name in after
+    )
+    np.testing.assert_array_equal(fitted.predict(X), said)
+    bare = clone(model).set_params(**broken)
+    with pytest.raises((KeyboardInterrupt, ValueError)):
+        bare.fit(other, labels)
+    assert not fitted_state(bare)
+
+
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [
+        (lambda run: signal.raise_signal(signal.SIGINT), KeyboardInterrupt),
+        (lambda run: 1 // 0, ZeroDivisionError),
+    ],
+)
+def test_a_fit_that_is_ended_early_is_one_of_the_new_rows(end, error):
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(["c", "b", "a"])[y]
+    model = brief().fit(X, y).set_params(callbacks=[end])
+    with interrupts_raise(), pytest.raises(error):
+        model.fit(X[:, 2:], labels)
+    assert model.n_features_in_ == 2 and model.tree_.n_features == 2
+    assert model.score(X[:, 2:], labels) > 0.9

@@ -185,6 +185,10 @@ def test_what_reads_rows_again_takes_their_exposures():
     assert all(again.tree_.values[k, 0] == pytest.approx(r) for k, r in leaves.items())
     model.select_tree("simplest", X, y, exposure=exposure)
     assert model.get_n_leaves() > 1
+    low, high = model.calibrate(X, y, exposure=exposure).predict_interval(X)
+    by_hand = model.calibrate(X, y / exposure, exposure=np.ones(len(X)))
+    np.testing.assert_allclose((low, high), by_hand.predict_interval(X))
+    assert ((low <= y / exposure) & (high >= y / exposure)).mean() >= 0.9
 
 
 # ---- log-linear leaves ---------------------------------------------------------------------------

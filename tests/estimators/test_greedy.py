@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.estimators import GREEDY_PRESETS
-from evotree.fitness.node import CLASSIFICATION
 from evotree.operators.splitters.registry import SPLITTERS
 
 
@@ -62,29 +61,6 @@ def test_ccp_alpha_and_path_are_those_of_scikit_learn(criterion):
     )
     np.testing.assert_allclose(a.ccp_alphas[-3:], b.ccp_alphas[-3:])
     np.testing.assert_allclose(a.impurities[-3:], b.impurities[-3:])
-
-
-def test_regression_trees_are_those_of_scikit_learn():
-    X, y = load_diabetes(return_X_y=True)
-    X = X + np.random.default_rng(0).normal(0.0, 1e-5, X.shape)  # no two rows tie
-    for depth in (1, 3):
-        ours = ObliqueTreeRegressor("axis", max_depth=depth).fit(X, y)
-        theirs = DecisionTreeRegressor(max_depth=depth).fit(X, y)
-        assert ours.score(X, y) == pytest.approx(theirs.score(X, y), rel=0.01)
-
-
-def test_criteria_and_weights_count():
-    X, y = load_iris(return_X_y=True)
-    for criterion in CLASSIFICATION:
-        model = ObliqueTreeClassifier("axis", criterion=criterion, max_depth=3).fit(
-            X, y
-        )
-        assert model.score(X, y) > 0.9, criterion
-    weight = np.where(y == 2, 3.0, 1.0)
-    by_rows = ObliqueTreeClassifier("axis", max_depth=1).fit(X, y, weight)
-    by_class = ObliqueTreeClassifier("axis", max_depth=1, class_weight={2: 3}).fit(X, y)
-    assert by_rows.tree_ == by_class.tree_
-    assert by_rows.tree_ != ObliqueTreeClassifier("axis", max_depth=1).fit(X, y).tree_
 
 
 @pytest.mark.parametrize("name", sorted(GREEDY_PRESETS))

@@ -36,19 +36,14 @@ from evotree.operators import pruning
 from evotree.operators.initialization import growth
 from evotree.operators.losses import loss_moments, mean_and_error, row_losses
 from evotree.operators.splitters.base import Axis
-from evotree.rng import make_streams
 from tests.quick_models import FREE, brief, evolved
-from tests.strategies import seeds
+from tests.strategies import seeds, stream_of
 
 COPIES = 4
 greedy = partial(
     ObliqueTreeClassifier, "axis", pruning="cross_validation", random_state=0
 )
 quick = partial(evolved, EvoTreeClassifier, **FREE | {"max_generations": 2})
-
-
-def stream(seed=0):
-    return make_streams(seed, 0, 1)[0]
 
 
 @st.composite
@@ -78,14 +73,14 @@ def parts_no_group(*parts):
 @given(grouped_datasets(), st.integers(2, 8), st.floats(0.05, 0.95), seeds)
 def test_no_part_of_the_rows_parts_a_group(dataset, n_folds, share, seed):
     n_folds = min(n_folds, dataset.n_groups)
-    folds = make_folds(dataset, n_folds, stream(seed))
+    folds = make_folds(dataset, n_folds, stream_of(seed))
     held_out = [split_folds(dataset, folds, fold) for fold in range(n_folds)]
     assert parts_no_group(*(inside for _, inside in held_out))
-    for parts in (*held_out, hold_out(dataset, share, stream(seed))):
+    for parts in (*held_out, hold_out(dataset, share, stream_of(seed))):
         assert parts_no_group(*parts)
         assert sum(part.n_rows for part in parts) == dataset.n_rows
     assert all(inside.n_rows for _, inside in held_out)
-    samples = GrowingSample(dataset, share, stream(seed))
+    samples = GrowingSample(dataset, share, stream_of(seed))
     for at in range(len(samples)):
         sample = samples[at]
         assert len(set(sample.extras[GROUPS].tolist())) >= 2
@@ -239,7 +234,7 @@ def test_terms_of_lines_cost_as_of_as_many_rows_as_groups():
 @given(grouped_datasets())
 def test_errors_of_pruned_trees_are_those_of_the_sums_of_groups(dataset):
     criterion = "gini" if dataset.n_classes else "squared_error"
-    tree = growth.grow(dataset, Axis(), criterion, stream=stream())
+    tree = growth.grow(dataset, Axis(), criterion, stream=stream_of())
     # With links that are cut at once the sequence is the root alone, a leaf.
     moments = pruning.sequence_losses(tree, dataset, np.zeros(len(tree)), np.zeros(1))
     leaf = pruning.prune_tree(tree.to_tree(), np.ones(len(tree), dtype=bool))

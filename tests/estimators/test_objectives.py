@@ -1,7 +1,6 @@
 """Objectives, costs and constraints of the evolved estimators, from rows to printed trees."""
 
 from copy import copy
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -51,29 +50,6 @@ def rare():
     return X, y
 
 
-SCORES = {
-    "f1": lambda model, X, y: metrics.f1_score(y, model.predict(X)),
-    "mcc": lambda model, X, y: metrics.matthews_corrcoef(y, model.predict(X)),
-    "roc_auc": lambda model, X, y: metrics.roc_auc_score(
-        y, model.predict_proba(X)[:, 1]
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SCORES)
-def test_trees_for_a_score_have_it_as_their_quality_and_beat_one_for_accuracy(
-    rare, name
-):
-    X, y = rare
-    model = quick(objective=name, probability="leaf").fit(X, y)
-    for tree in model.pareto_front_:
-        chosen = copy(model)
-        chosen.fitted_ = replace(model.fitted_, tree=tree)
-        assert SCORES[name](chosen, X, y) == pytest.approx(tree.quality)
-    plain = quick(probability="leaf").fit(X, y)
-    assert SCORES[name](model, X, y) > SCORES[name](plain, X, y)
-
-
 def test_costs_choose_labels_and_are_told(rare):
     X, y = rare
     costs = np.array([[0.0, 1.0], [20.0, 0.0]])
@@ -113,23 +89,6 @@ def accuracy_and_parity(counts, leaves):
     sensitive = leaves.extras["sensitive"]
     rates = [predicted[sensitive == group].mean() for group in (0, 1)]
     return accuracy(counts) - abs(rates[0] - rates[1])
-
-
-def test_a_callable_sees_a_column_that_is_no_feature(rare):
-    X, y = rare
-    sensitive = (X[:, 0] > 0.0).astype(int)
-    fair, plain = (
-        quick(objective=accuracy_and_parity),
-        quick(objective=accuracy).fit(X, y),
-    )
-    predicted = [one.predict(X) for one in (fair.fit(X, y, sensitive=sensitive), plain)]
-    gaps = [
-        abs(np.subtract(*(one[sensitive == k].mean() for k in (0, 1))))
-        for one in predicted
-    ]
-    assert gaps[0] < gaps[1]
-    with pytest.raises(ValueError, match=r"extras\['sensitive'\] has shape"):
-        fair.fit(X, y, sensitive=[1, 2])
 
 
 def test_several_numbers_are_for_nsga2(rare):

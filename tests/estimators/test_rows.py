@@ -1,4 +1,4 @@
-"""What all estimators make of missing values and categories."""
+"""What all estimators make of gaps, categories, frames, layouts of arrays, and weights."""
 
 import re
 import warnings
@@ -9,12 +9,23 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris
 
-from evotree import ObliqueTreeClassifier
+from evotree import (
+    ObliqueTreeClassifier,
+    TAOClassifier,
+)
+from evotree.estimators import GREEDY_PRESETS
 from evotree.tables.columns import encode
 from tests.quick_models import (
+    assert_same,
+    draws_rows,
     every,
+    every_classifier,
+    name_of,
     outputs,
+    rows_for,
+    weights_for,
 )
 
 NAMES = (
@@ -52,20 +63,6 @@ def fitted_to_mixed(model):
     return clone(model).fit(X, y), X, y
 
 
-def as_polars(frame):
-    columns = {
-        name: frame[name].astype(object).where(frame[name].notna(), None)
-        for name in frame
-    }
-    kinds = {"colour": pl.Categorical, "sex": pl.Enum(["f", "m"])}
-    return pl.DataFrame(
-        {
-            name: pl.Series([*cells], dtype=kinds.get(name))
-            for name, cells in columns.items()
-        }
-    )
-
-
 @every
 def test_rows_may_be_encoded_outside(model):
     fitted, X, y = fitted_to_mixed(model)
@@ -88,7 +85,6 @@ def test_where_rows_come_from_changes_nothing(model):
     objects = X.astype(object)
     none = objects.where(objects.notna(), None)
     for rows, declared in (
-        (as_polars(X), "from_dtype"),
         (none, ["colour", "sex"]),
         (objects, [False, False, True, True, False]),
         (objects, "from_dtype"),
@@ -125,20 +121,12 @@ def test_missing_values_that_are_new_are_filled(model):
     )
     assert told[0].filename.endswith("quick_models.py")  # where the package is called
     np.testing.assert_array_equal(found, outputs(fitted, filled))
-    unknown = X.assign(colour="violet")
-    with pytest.warns(UserWarning, match=r"'colour' .* in NO row, but 'violet' in"):
-        assert not fitted.encode(unknown)[:, 3:7].any()
-        assert np.isfinite(outputs(fitted, unknown)).all()
     numbers = X[["extra"]].to_numpy()
     plain = clone(model).fit(numbers, y)
-    assert plain.feature_names_ == ("x0",)
-    gap = np.full((2, 1), np.nan)
+    gap = np.full((2, 1), np.nan, dtype=np.float32)
     median = np.full((2, 1), np.median(numbers))
     with pytest.warns(UserWarning, match="'x0'"):
         np.testing.assert_array_equal(outputs(plain, gap), outputs(plain, median))
-    with pytest.warns(UserWarning, match="'x0'"):
-        assert np.isfinite(plain.encode(gap.astype(np.float32))).all()
-    assert np.isfinite(plain.encode(numbers.astype(np.float32))).all()
     # What has nothing to encode is not copied.
     assert np.shares_memory(plain.encode(numbers), numbers)
 
@@ -229,3 +217,184 @@ def test_wrong_categorical_features_are_named(given):
     X, y = mixed()
     with pytest.raises(ValueError, match="categorical_features"):
         ObliqueTreeClassifier(categorical_features=given).fit(X, y)
+
+
+# ---- rows as they were given ---------------------------------------------------------------------
+
+
+def cells(n_rows, seed):
+    """Rows of three discrete columns, 16 cells in all, whose classes are drawn by the cell."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack(
+        [rng.integers(0, 4, n_rows), rng.integers(0, 2, (n_rows, 2)).T[0]]
+    )
+    X = np.column_stack([X, rng.integers(0, 2, n_rows)]).astype(float)
+    share = np.where(X[:, 2] == 1.0, 0.8, 0.2)
+    share = np.where((X[:, 0] == 3.0) & (X[:, 1] == 0.0), 1.0 - share, share)
+    return X, (rng.random(n_rows) < share).astype(int)
+
+
+@pytest.mark.parametrize("name", sorted({*GREEDY_PRESETS} - {"WODT"}))
+def test_rows_given_k_times_are_rows_of_weight_k(name):
+    """But for splitters that weigh a loss against a penalty, by the number of rows."""
+    X, y = cells(60, 2)
+    times = np.random.default_rng(0).integers(1, 4, len(y))
+    model = ObliqueTreeClassifier.from_preset(name, pruning=None, random_state=0)
+    one = model.fit(X, y, times).predict(X)
+    np.testing.assert_array_equal(
+        one, model.fit(X.repeat(times, 0), y.repeat(times)).predict(X)
+    )
+
+
+def test_limits_count_equal_rows_one_by_one_whatever_they_weigh():
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
+    many, classes = np.repeat(X, 10, axis=0), np.repeat(y, 10)
+    for make in (
+        lambda n: ObliqueTreeClassifier("axis", min_samples_split=n),
+        lambda n: ObliqueTreeClassifier("linear", min_samples_leaf=n // 2),
+        lambda n: TAOClassifier(depth=2, min_samples_split=n),
+    ):
+        assert make(20).fit(many, classes).get_n_leaves() == 2
+        assert make(22).fit(many, classes).get_n_leaves() == 1
+        assert make(4).fit(X, y, sample_weight=[10.0, 10.0]).get_n_leaves() == 1
+
+
+# ---- frames, layouts and weights -----------------------------------------------------------------
+
+
+@cache
+def fitted_to_rows(model):
+    """Return a fitted model, which no test changes."""
+    return clone(model).fit(*rows_for(model))
+
+
+@every
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_have_names(model, library):
+    X, y = rows_for(model)
+    columns = [f"column {j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=columns)
+    frame = frame if library == "pandas" else pl.from_pandas(frame)
+    fitted = clone(model).fit(frame, y)
+    np.testing.assert_array_equal(fitted.feature_names_in_, columns)
+    plain = fitted_to_rows(model)
+    assert fitted.tree_ == plain.tree_
+    np.testing.assert_array_equal(outputs(fitted, frame), outputs(plain, X))
+    targets = pd.Series(y) if library == "pandas" else pl.Series(y)
+    assert (
+        clone(model).fit(frame, targets, sample_weight=targets * 0 + 1).tree_
+        == plain.tree_
+    )
+    strange = frame[columns]
+    strange.columns = ["other", *columns[1:]]
+    for estimator, rows, named in (
+        (fitted, frame[columns[::-1]], "must be in the same order as they were in fit"),
+        (fitted, strange, r"unseen at fit time:\n- other"),
+        (plain, X[:, :2], f"X has 2 features, but {name_of(model)} is expecting"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            estimator.predict(rows)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        fitted.predict(X)
+
+
+# ---- what arrays look like -----------------------------------------------------------------------
+
+
+@every
+def test_layout_and_type_of_arrays_change_nothing(model):
+    X, y = rows_for(model)
+    # Exact in single precision.
+    X = np.round(16.0 * (X - X.mean(axis=0)) / X.std(axis=0))
+    expected = clone(model).fit(X, y)
+    read_only, targets = X.copy(), y.copy()
+    read_only.flags.writeable = targets.flags.writeable = False
+    for rows in (
+        np.asfortranarray(X),
+        X[::-1][::-1],
+        read_only,
+        X.astype(np.float32),
+        X.astype(np.int8),
+        X.astype(">f8"),
+        X.astype(object),
+        X.tolist(),
+    ):
+        assert_same(clone(model).fit(rows, targets), expected, X)
+        np.testing.assert_array_equal(outputs(expected, rows), outputs(expected, X))
+
+
+@every
+def test_little_data(model):
+    X, y = rows_for(model)
+    constant = clone(model).fit(np.ones_like(X), y)
+    assert constant.get_n_leaves() == 1
+    if not is_classifier(model):
+        np.testing.assert_allclose(constant.predict(X), y.mean())
+    for column in range(2):
+        alone = clone(model).fit(X[:, [column]], y)
+        assert np.isin(alone.predict(X[:, [column]]), y).all() or not is_classifier(
+            model
+        )
+    one_class = clone(model).fit(X, np.full(len(y), 7))
+    assert one_class.get_n_leaves() == 1 and (one_class.predict(X) == 7).all()
+    for n in (1, 2, 3):
+        few = clone(model).fit(X[:n], y[:n])
+        assert (
+            few.predict(X).min() >= y[:n].min() and few.predict(X).max() <= y[:n].max()
+        )
+    if not model.__sklearn_tags__().target_tags.multi_output:
+        with pytest.raises(ValueError, match="1d array"):
+            clone(model).fit(X, np.column_stack([y, y]))
+
+
+# ---- weights -------------------------------------------------------------------------------------
+
+
+@every
+def test_rows_without_weight_are_not_there_and_weights_are_repetitions(model):
+    X, y = rows_for(model)
+    weight = weights_for(y)
+    there = weight > 0.0
+    with pytest.raises(ValueError, match="sample_weight"):
+        clone(model).fit(X, y, np.ones(len(y) - 1))
+    for given in ({}, {"class_weight": "balanced"}) if is_classifier(model) else ({},):
+        weighted = clone(model).set_params(**given).fit(X, y, weight)
+        dropped = clone(weighted).fit(X[there], y[there], weight[there])
+        assert_same(weighted, dropped, X)
+        if not (given or draws_rows(model)):
+            repeated = np.repeat(np.arange(len(y)), weight.astype(int))
+            assert_same(weighted, clone(weighted).fit(X[repeated], y[repeated]), X)
+        assert weighted.tree_ != fitted_to_rows(model).tree_
+
+
+@every_classifier
+def test_class_weights(model):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[30:], y[30:]
+    balanced = clone(model).set_params(class_weight="balanced")
+    by_hand = {c: len(y) / (3 * (y == c).sum()) for c in range(3)}
+    given = clone(model).set_params(class_weight=by_hand)
+    assert_same(balanced.fit(X, y), given.fit(X, y), X)
+    words = np.array(["a", "b", "c"])
+    named = clone(model).set_params(
+        class_weight={"abc"[c]: by_hand[c] for c in by_hand}
+    )
+    assert named.fit(X, words[y]).tree_ == given.tree_
+    # A class without weight keeps its name alone.
+    weighted = balanced.fit(X, y, (y != 1).astype(float))
+    assert weighted.classes_.tolist() == [0, 1, 2]
+    dropped = clone(balanced).fit(X[y != 1], y[y != 1])
+    np.testing.assert_array_equal(
+        weighted.predict_proba(X)[:, [0, 2]], dropped.predict_proba(X)
+    )
+    assert not weighted.predict_proba(X)[:, 1].any()
+    for wrong, message in (
+        ({0: -1.0}, "class_weight={0: -1.0}: allowed are finite weights, at least 0"),
+        ({0: np.nan}, "class_weight={0: nan}: allowed are finite"),
+        ({0: 1e308}, "sums from"),
+        ({0: 0, 1: 0, 2: 0}, "2: 0}: the product with sample_weight is zero"),
+        ({"rose": 2}, "are not in class_weight"),
+        ("heavy", "'class_weight' parameter"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            clone(model).set_params(class_weight=wrong).fit(X, y)

@@ -9,7 +9,6 @@ from sklearn.datasets import load_iris, load_wine
 
 from evotree import (
     Dataset,
-    Evolution,
     EvoTreeClassifier,
     Islands,
     Regularization,
@@ -20,7 +19,6 @@ from evotree import (
 from evotree.engine import populations
 from evotree.engine import toolbox as toolboxes
 from evotree.engine.choice import penalties_to_try
-from evotree.engine.finish import Finisher
 from evotree.engine.problem import NOISE
 from evotree.engine.state import continuation
 from evotree.log import Progress
@@ -169,34 +167,6 @@ def test_an_interrupt_while_evolving_ends_the_generation(changed, generation, tm
 
 
 # ---- made once -----------------------------------------------------------------------------------
-
-
-def test_a_default_fit_makes_no_evolution(monkeypatch):
-    made = []
-    check = Evolution.__post_init__
-    monkeypatch.setattr(
-        Evolution, "__post_init__", lambda self: (made.append(self), check(self))
-    )
-    EvoTreeClassifier(max_generations=0).fit(*load_iris(return_X_y=True))
-    assert not made
-    assert Evolution() == made[0]
-
-
-@pytest.mark.parametrize("bounds", [{}, {"precision": 4}, {"min_samples_leaf": 10}])
-def test_a_tree_of_logistic_models_is_finished_once(bounds, monkeypatch):
-    made = []
-    finish = Finisher.logistic
-
-    def counted(self, strength):
-        made.append(finish(self, strength))
-        return made[-1]
-
-    monkeypatch.setattr(Finisher, "logistic", counted)
-    model = EvoTreeClassifier(
-        leaves="constant", max_generations=1, random_state=0, **bounds
-    )
-    model.fit(*load_wine(return_X_y=True))
-    assert len(made) == 1 and made[0] == model.tree_
 
 
 def test_first_trees_that_fail_leave_the_map_of_the_toolbox():

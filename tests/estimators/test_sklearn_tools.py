@@ -107,8 +107,6 @@ def test_pickles_are_the_same_models(model, tmp_path):
     unfitted = clone(fitted)
     assert not hasattr(unfitted, "tree_") and repr(unfitted) == repr(model)
     copies.append(unfitted.fit(X, y))
-    with pytest.raises(ValueError, match="Invalid parameter 'depht'"):
-        unfitted.set_params(depht=3)
     for copy in copies:
         assert_same(copy, fitted, X)
     if hasattr(fitted, "select_tree"):

@@ -1,4 +1,4 @@
-"""Loading of data sets: from folders, and from scikit-learn."""
+"""Data sets: from folders, from scikit-learn, and loans."""
 
 import gzip
 import hashlib
@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 from evotree.experiments.datasets import BUNDLED, load
+from evotree.experiments.problems import make_loans
 
 CSV = "a,colour,b,target\n1,red,0.5,yes\n,blue,1.5,no\n3,,NA,yes\n"
 
@@ -49,3 +50,36 @@ def test_load_bundled_sets():
         data = load(f"sklearn:{name}", "no folder is needed")
         assert len(data.X) == len(data.y)
     np.testing.assert_array_equal(data.X.to_numpy(), load_diabetes().data)
+
+
+# ---- loans ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        *(((n,), "n_samples") for n in (0, 2.5, True)),
+        *(((10, seed), "random_state") for seed in (-1, 1.5, False)),
+    ],
+)
+def test_bad_arguments_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        make_loans(*wrong)
+
+
+def test_loans_are_repaid_by_two_rules_of_which_no_column_knows_one():
+    X, y = make_loans(20_000, random_state=1)
+    income, rent, instalment, savings, age = X.iloc[:, :5].to_numpy(float).T
+    says = np.where(
+        X["work"] == "employed",
+        income - 2 * (rent + instalment) >= 1000,
+        savings >= 3000 + 12 * instalment,
+    )
+    is_right = says == (y == "repaid")
+    assert 0.965 < is_right.mean() < 0.975
+    assert abs(np.corrcoef(age, y == "repaid")[0, 1]) < 0.02
+    # Neither rule is right without the other, nor the best of them for all.
+    for rule in (income - 2 * (rent + instalment) >= 1000, savings >= 12 * instalment):
+        assert 0.5 < (rule == (y == "repaid")).mean() < 0.85
+    other, labels = make_loans(20_000, np.random.default_rng(1))
+    assert X.equals(other) and (y == labels).all()

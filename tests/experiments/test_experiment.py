@@ -1,11 +1,13 @@
 """Experiments: what may be defined, in Python and in TOML, at any depth, and what is refused."""
 
+import json
 import sys
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -34,6 +36,7 @@ from evotree.experiments.experiment import (
 )
 from evotree.experiments.protocols import Protocol, Task
 from evotree.experiments.report import write_report
+from tests.damage import damaged, fuzz, sound_or_refused
 
 TREE = DecisionTreeClassifier(max_depth=3)
 NESTED = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "nested.toml"
@@ -314,3 +317,35 @@ def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path):
         ):
             read_experiment(path)
     assert "antigravity" not in sys.modules
+
+
+# ---- files as strangers may send them ------------------------------------------------------------
+
+
+SOUND = b"""
+name = "small"
+datasets = ["sklearn:iris", "wine"]
+seeds = [0, 1]
+metrics = ["accuracy", "train_accuracy"]
+protocol.n_folds = 2
+[methods.CART]
+estimator = "sklearn.tree.DecisionTreeClassifier"
+max_depth = 3
+[methods.EvoTree]
+preset = "gea_odt"
+max_generations = 3
+"""
+
+
+def use_experiment(experiment):
+    assert 0 < len(experiment.tasks()) <= 10_000_000
+    json.dumps(experiment.definition())
+    assert all(isinstance(column, str) for column in experiment.columns())
+
+
+@fuzz
+@given(content=damaged([SOUND]))
+def test_experiments(tmp_path, content):
+    path = tmp_path / "experiment.toml"
+    path.write_bytes(content)
+    sound_or_refused(path, lambda: read_experiment(path), use_experiment)

@@ -6,16 +6,18 @@ from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree import EvoTreeRegressor, ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.registry import parts_of
 from evotree.schema import CategoricalColumn, NumericColumn
@@ -32,6 +34,8 @@ from tests.export.languages import (
 )
 from tests.exported import chain, modelled_trees, stump, trees, with_models
 from tests.made_up import Case
+from tests.test_doors import tables, tree_of
+from tests.test_scores import rows_of_targets
 
 needs_gcc = pytest.mark.skipif(GCC is None, reason="there is no gcc")
 
@@ -301,3 +305,57 @@ def test_forms_that_are_listed_name_what_a_model_asks_for():
     for name, form in parts_of("export").items():
         if name != "onnx":  # its rows are an array
             assert "height" in form(model), name
+
+
+# ---- tables of databases -------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables())
+def test_databases_read_tables_as_the_model_does(drawn):
+    frame, y, named = drawn
+    model = tree_of(named).fit(frame, y)
+    expected = model.predict(frame).tolist()
+    expression = export_sql(model)
+    question = f"SELECT {expression} FROM t"
+    # PostgreSQL makes whole numbers alone of truth values.
+    assert expression.count('"flag"') == expression.count('CAST("flag" AS INTEGER)')
+    with closing(sqlite3.connect(":memory:")) as base:
+        frame.to_sql("t", base, index=False)
+        assert [row[0] for row in base.execute(question)] == expected
+        # An expression has no type, by which SQLite makes numbers of texts.
+        cast = ", ".join(
+            f'"{name}" || \'\' AS "{name}"' if name == "grade" else f'"{name}"'
+            for name in frame
+        )
+        untyped = question.replace("FROM t", f"FROM (SELECT {cast} FROM t)")
+        assert [row[0] for row in base.execute(untyped)] == expected
+    arrow = pa.table(  # whose missing numbers are NaN, not null
+        {
+            name: pa.array(cells.to_numpy(), from_pandas=cells.dtype.kind != "f")
+            for name, cells in frame.items()
+        }
+    )
+    with duckdb.connect() as base:
+        for table in (frame, arrow):
+            base.register("t", table)
+            assert [row[0] for row in base.sql(question).fetchall()] == expected
+        base.execute("CREATE SCHEMA s; CREATE TABLE s.u AS SELECT * FROM t")
+        question = f"SELECT {export_sql(model, ('s', 'u'))} FROM s.u"
+        assert [row[0] for row in base.sql(question).fetchall()] == expected
+
+
+# ---- scores of targets ---------------------------------------------------------------------------
+
+
+def test_code_has_the_score_of_targets_once():
+    X, y = rows_of_targets(300)
+    model = EvoTreeRegressor(leaves="score", random_state=0, max_generations=2)
+    model.fit(X, y)
+    assert model.get_n_leaves() > 1
+    code, names = export_python(model), {}
+    exec(code, names)
+    told = [names["predict"](row) for row in model.encode(X).tolist()]
+    assert told == pytest.approx(model.predict(X), rel=1e-9)
+    largest = np.abs(model.tree_.models.score.coefficients).max()
+    assert code.count(repr(float(largest))) == 1

@@ -250,13 +250,29 @@ def test_soft_probabilities_are_those_of_the_best_common_slope(name, data):
 # ---- what all of them keep -----------------------------------------------------------------------
 
 
-def assert_worth_the_same(individuals, dataset):
+def is_decided_by_rounding(individual, dataset):
+    """Tell whether two rows, or two labels of a leaf, are nearly but not exactly as good.
+
+    Rounding puts the one or the other first, so that ranks and labels are others.
+    """
+    if dataset.n_classes == 0:
+        return False
+    shares = quick_shares(individual, dataset.X, dataset.y, dataset.sample_weight)
+    of_rows = np.diff(np.sort(shares, axis=0), axis=0)
+    counts = np.sort(individual.counts[individual.is_leaf], axis=1)
+    gaps = np.append(of_rows, np.diff(counts[:, -2:]))
+    return ((gaps > 0.0) & (gaps < 1e-9)).any()
+
+
+def assert_worth_the_same(individuals, before, dataset):
     """Check that trees are worth as much on other rows, but for those that rounding moves."""
     for one in individuals:
         again = make_individual(dataset, *one.nodes()[:3])
-        if again.counts.shape == one.counts.shape and np.allclose(
+        is_moved = again.counts.shape != one.counts.shape or not np.allclose(
             again.counts, one.counts
-        ):
+        )
+        both = (one, before), (again, dataset)
+        if not is_moved and not any(is_decided_by_rounding(*each) for each in both):
             assert again.quality == pytest.approx(one.quality, abs=1e-6)
             risks = again.objective.risk(again), one.objective.risk(one)
             np.testing.assert_allclose(*risks, atol=1e-6)
@@ -268,9 +284,8 @@ def assert_worth_the_same(individuals, dataset):
 def test_a_row_is_two_of_half_its_weight_in_any_unit(name, data, seed, unit):
     dataset, individuals = evolved(name, data.draw(populations_for(name)), seed)
     twice = np.repeat(np.arange(len(dataset.y)), 2)
-    assert_worth_the_same(
-        individuals, dataset.take(twice, dataset.sample_weight[twice] / 2.0)
-    )
+    halves = dataset.take(twice, dataset.sample_weight[twice] / 2.0)
+    assert_worth_the_same(individuals, dataset, halves)
     rows = (
         np.array(dataset.raw),
         dataset.y if dataset.n_classes else raw_targets(dataset),
@@ -283,7 +298,7 @@ def test_a_row_is_two_of_half_its_weight_in_any_unit(name, data, seed, unit):
     assert other.total_weight == pytest.approx(one.total_weight)
     if one.n_classes == dataset.n_classes:
         one, trees = with_objective(one, dataset.objective, individuals)
-        assert_worth_the_same(trees, other.evolved_for(dataset.objective))
+        assert_worth_the_same(trees, one, other.evolved_for(dataset.objective))
 
 
 @each_loss

@@ -1,4 +1,4 @@
-"""Forests of small trees: votes, bags, limits and files."""
+"""Forests of small trees: votes, bags, kinds of trees, limits and files."""
 
 from functools import cache
 
@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from joblib import parallel_config
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import make_classification, make_friedman1
+from sklearn.datasets import make_classification, make_friedman1, make_moons
+from sklearn.metrics import r2_score
 
 from evotree import (
     LinearLeaves,
@@ -15,10 +16,14 @@ from evotree import (
     ObliqueForestRegressor,
 )
 from evotree.dataset import Dataset
-from evotree.forests.growing import draw_features
+from evotree.estimators.rows import GROUPS
+from evotree.forests import growing
+from evotree.forests.growing import N_PILOTS, draw_features
 from evotree.model_file import Model, load_model, load_tree_model, save_model
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.texts import export_rules, export_text
+from tests.estimators.test_groups import copies
+from tests.estimators.test_rows import cells
 from tests.quick_models import checked
 from tests.reference.naive import leaf_of
 
@@ -203,3 +208,112 @@ def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
     for export in (export_rules, export_text):
         with pytest.raises(ValueError, match="Classifier: a forest is exported by"):
             export(forest)
+
+
+# ---- what is in a bag ----------------------------------------------------------------------------
+
+
+OF_EACH_KIND = [ObliqueForestClassifier, ObliqueForestRegressor]
+
+
+def members_of(forest, X, y, monkeypatch, **given):
+    """Fit a forest; return its data set, and its trees with what is in their bags."""
+    made = []
+    grow_forest = growing.grow_forest
+
+    def kept(*arguments):
+        made.append((arguments[1], grow_forest(*arguments)))
+        return made[-1][1]
+
+    monkeypatch.setattr("evotree.forests.estimators.grow_forest", kept)
+    forest.fit(X, y, **given)
+    return made[0]
+
+
+def test_a_group_is_in_a_bag_whole_or_not_at_all(monkeypatch):
+    X, y, groups, *_ = copies()
+    forest = ObliqueForestClassifier(12, random_state=0)
+    dataset, members = members_of(forest, X, y, monkeypatch, groups=groups)
+    group_of = dataset.extras[GROUPS][dataset.distinct_of]
+    for _, is_taken in members:
+        shares = pd.Series(is_taken).groupby(group_of).mean()
+        assert set(shares) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("kind", OF_EACH_KIND)
+def test_the_score_out_of_bag_is_that_of_trees_that_lack_a_row(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(80, 2)), rng.integers(1, 4, 80)
+    y = X[:, 0] + rng.normal(size=80)
+    y = y > 0.0 if kind is ObliqueForestClassifier else y
+    forest = kind(9, oob_score=True, max_samples=0.5, random_state=2)
+    dataset, members = members_of(forest, X, y, monkeypatch, sample_weight=weight)
+    rows, of_rows = dataset.unmerged(), []
+    for i, row in enumerate(rows.raw):
+        (at,) = np.flatnonzero((row == X).all(axis=1))
+        votes = [
+            tree.predict_value([row])[0]
+            for tree, is_taken in members
+            if not is_taken[i]
+        ]
+        if votes:
+            of_rows.append((y[at], np.mean(votes, axis=0), weight[at]))
+    truth, votes, weights = (np.array(column) for column in zip(*of_rows, strict=True))
+    if kind is ObliqueForestClassifier:
+        expected = np.average(votes.argmax(axis=1) == truth, weights=weights)
+    else:
+        expected = r2_score(truth, votes[:, 0], sample_weight=weights)
+    assert forest.oob_score_ == pytest.approx(expected)
+
+
+def test_bags_of_equal_rows_leave_some_of_them_out():
+    X, y = cells(1500, 3)
+    forest = ObliqueForestClassifier(10, oob_score=True, random_state=0).fit(
+        X[:1000], y[:1000]
+    )
+    right = forest.predict(X[1000:]) == y[1000:]
+    error = np.sqrt(right.var() * (1 / 500 + 1 / 500))
+    assert abs(forest.oob_score_ - right.mean()) <= 3.0 * error
+
+
+# ---- axis-parallel or oblique --------------------------------------------------------------------
+
+
+def slanted(n=600, seed=0):
+    """Return rows whose classes are on the sides of a hyperplane of four features."""
+    X = np.random.default_rng(seed).normal(size=(n, 4))
+    return X, (X.sum(axis=1) > 0.0).astype(int)
+
+
+def are_axis_parallel(trees):
+    """Tell whether no split has more than one term."""
+    return all((np.count_nonzero(tree.weights, axis=1) <= 1).all() for tree in trees)
+
+
+def test_most_trees_are_axis_parallel_where_these_vote_better():
+    X = np.random.default_rng(0).uniform(size=(3000, 6))
+    # The class counts the bands of three columns.
+    X, y = (
+        np.exp(6 * X),
+        ((X[:, :3] * 4).astype(int) % 2).sum(axis=1) > 1,
+    )
+    forest = ObliqueForestClassifier(20, random_state=0).fit(X[:1500], y[:1500])
+    assert sum(are_axis_parallel([tree]) for tree in forest.trees_) > 10
+    assert forest.score(X[1500:], y[1500:]) > 0.9
+
+
+def test_most_trees_are_oblique_elsewhere():
+    for X, y in (slanted(), make_moons(400, noise=0.2, random_state=0)):
+        forest = ObliqueForestClassifier(20, random_state=0).fit(X, y)
+        assert sum(not are_axis_parallel([tree]) for tree in forest.trees_) > 10
+
+
+def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
+    X, y = slanted(200)
+    few, more, many = (
+        ObliqueForestClassifier(n, random_state=5).fit(X, y).trees_
+        for n in (N_PILOTS - 1, N_PILOTS, N_PILOTS + 2)
+    )
+    # No tree is grown to choose the kind of few; those are the first of many, of one kind.
+    assert len(few) == N_PILOTS - 1 and len(many) == N_PILOTS + 2
+    assert more == many[:N_PILOTS] and few == more[:-1]

@@ -120,12 +120,3 @@ def test_refits_are_to_whole_groups(monkeypatch):
         assert counts.tolist() == [COPIES] * 16
     # Copies tell the labels of rows that nothing else tells.
     assert stability(model, X, y, n=4, random_state=0).summary.score > of_groups.score
-
-
-def test_models_of_rates_are_refused():
-    rng = np.random.default_rng(0)
-    X, exposure = rng.normal(size=(120, 2)), rng.choice([1.0, 10.0], 120)
-    y = rng.poisson(exposure)
-    model = brief(EvoTreeRegressor, objective="poisson").fit(X, y, exposure=exposure)
-    with pytest.raises(ValueError, match="stability: exposure=None"):
-        stability(model, X, y, n=2)

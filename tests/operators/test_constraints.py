@@ -1,7 +1,5 @@
 """Hard bounds on the shape and the terms of trees: what repaired trees and operators keep."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,17 +84,6 @@ def test_of_leaves_above_the_bound_the_weakest_links_go(drawn, max_leaves):
         repair(tree, dataset, [ShapeLimits(max_leaves=max_leaves)])
         left = node_risk(tree.counts, dataset.n_classes)[tree.is_leaf].sum()
         assert not is_cut or np.abs(risks - left).min() < 1e-9
-
-
-@settings(max_examples=40)
-@given(any_populations, st.sampled_from((0.05, 0.2, 0.5)))
-def test_small_leaves_are_taken_out_by_the_number_of_rows(drawn, share):
-    dataset, individuals = drawn
-    for tree in individuals:
-        repair(tree, dataset, [ShapeLimits(min_leaf_share=share)])
-        leaves = np.repeat(tree.apply(dataset.X), dataset.multiplicity)
-        counts = np.bincount(leaves, minlength=len(tree))[tree.is_leaf]
-        assert len(tree) == 1 or counts.min() >= math.ceil(share * len(leaves) - 1e-9)
 
 
 def test_features_of_a_column_go_together():

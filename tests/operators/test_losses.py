@@ -21,22 +21,14 @@ from evotree.fitness.leaves import LEAST_MEAN
 from evotree.fitness.probabilities import LEAST, fit_soft_sides
 from evotree.front import held_out_quality
 from evotree.operators.losses import null_loss, quality_on, row_losses
+from tests.estimators.test_exposure import counts_of
 from tests.quick_models import brief
-
-
-def counts(n=200, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1.0, 1.0, (n, 3))
-    exposure = rng.choice([0.1, 1.0, 10.0], n)
-    rate = np.where(X[:, 0] > 0.0, 4.0, 1.0)
-    return X, rng.poisson(rate * exposure).astype(float), exposure
-
 
 REGRESSIONS = {
     "squared_error": (mean_squared_error, r2_score),
     "poisson": (
-        lambda y, p: 0.5 * mean_poisson_deviance(y, p),
-        lambda y, p: d2_tweedie_score(y, p, power=1.0),
+        lambda y, p: 0.5 * mean_poisson_deviance(y, np.maximum(LEAST_MEAN, p)),
+        lambda y, p: d2_tweedie_score(y, np.maximum(LEAST_MEAN, p), power=1.0),
     ),
     "quantile": (
         lambda y, p: mean_pinball_loss(y, p, alpha=0.8),
@@ -47,7 +39,7 @@ REGRESSIONS = {
 
 @pytest.mark.parametrize("name", REGRESSIONS)
 def test_targets_lose_as_the_objective_says_and_the_front_saves_shares_of_it(name):
-    X, y, _ = counts()
+    X, y, _ = counts_of()
     objective = Quantile(0.8) if name == "quantile" else name
     model = brief(EvoTreeRegressor, objective=objective).fit(X[::2], y[::2])
     loss, share_saved = REGRESSIONS[name]
@@ -55,7 +47,7 @@ def test_targets_lose_as_the_objective_says_and_the_front_saves_shares_of_it(nam
     front = list(model.pareto_front_)
     qualities, _ = held_out_quality(front, held_out)
     for tree, quality in zip(front, qualities, strict=True):
-        predicted = np.maximum(LEAST_MEAN, tree.predict_value(X[1::2])[:, 0])
+        predicted = tree.predict_value(X[1::2])[:, 0]
         lost = row_losses(tree, held_out)
         assert lost.mean() == pytest.approx(loss(y[1::2], predicted))
         assert quality == pytest.approx(share_saved(y[1::2], predicted))
@@ -90,7 +82,7 @@ def test_classes_lose_by_labels_or_by_probabilities():
 
 
 def test_exposures_are_no_weights_in_the_errors_of_a_front():
-    X, y, exposure = counts()
+    X, y, exposure = counts_of()
     model = brief(EvoTreeRegressor, objective="poisson")
     model.fit(X[::2], y[::2], exposure=exposure[::2])
     held_out = model._held_out(X[1::2], y[1::2], Beside())

@@ -10,7 +10,6 @@ from evotree.fitness.base import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.losses import loss_moments
 from evotree.operators.pruning import (
-    choose_tree,
     cost_complexity_path,
     critical_alphas,
     node_losses,
@@ -208,24 +207,6 @@ def test_held_out_choice_tree_by_tree(drawn, k):
     )
     chosen = alphas[naive.k_se_choice(losses, weight, k)]
     np.testing.assert_array_equal(marks, collapse_at <= chosen)
-
-
-def test_the_standard_error_is_that_of_a_share():
-    """Of 100 rows 20, 22, 25 are wrong: sqrt(0.2 * 0.8 / 100) = 0.04 reaches 0.24, not 0.25."""
-    losses = np.array([23.0, 20.0, 22.0, 25.0])
-    assert choice_of(losses, losses, 0.0) == 1
-    assert choice_of(losses, losses, 1.0) == 2
-    assert choice_of(losses, losses, 1.26) == 3
-    ties = np.array([3.0, 1.0, 1.0 + 1e-15, 2.0])
-    assert choice_of(ties, ties, 0.0) == 2
-    assert choice_of(np.zeros(4), np.zeros(4), 1.0) == 3
-    # Both lose 2 of 10; the error is that of the smaller, 1.3, which 4 is beyond.
-    assert choice_of([2.0, 2.0, 4.0], [40.0, 2.0, 16.0], 1.0, n_rows=10.0) == 1
-
-
-def choice_of(losses, squares, standard_errors, n_rows=100.0):
-    weight = np.full(len(losses), n_rows)
-    return choose_tree(np.column_stack([losses, squares, weight]), standard_errors)
 
 
 @given(held_out_trees())

@@ -36,7 +36,14 @@ from evotree.operators.pruning import (
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.tree import ObliqueTree
 from tests.quick_models import evolved
-from tests.strategies import assert_sound, datasets, seeds, stream_of, with_random_zeros
+from tests.strategies import (
+    any_datasets,
+    assert_sound,
+    datasets,
+    seeds,
+    stream_of,
+    with_random_zeros,
+)
 
 
 @pytest.fixture(scope="module")
@@ -185,11 +192,6 @@ def test_history_says_who_descends_from_whom(wine):
     np.testing.assert_allclose(origins.iloc[0], [8 / 40, 30 / 40, 2 / 40], atol=0.026)
     counted = [individual.origin for individual in run.population].count("axis") / 40
     assert origins["origin_axis"].iloc[-1] == counted
-
-
-any_datasets = st.sampled_from(("classification", "regression")).flatmap(
-    lambda task: datasets(task=task)
-)
 
 
 @given(

@@ -10,6 +10,8 @@ from PIL import Image
 from evotree.plotting import plot_evolution
 from tests.plotting.test_plotting import make_run, make_tree
 
+# ---- films ---------------------------------------------------------------------------------------
+
 
 def make_model(n_features=2, **others):
     """Make up a classifier that has kept trees."""

@@ -110,15 +110,6 @@ def test_rows_of_other_parameters_are_made_again(tmp_path, quick, caplog):
         other.run(tmp_path / "out", tmp_path)
 
 
-def test_fits_that_failed_are_done_again(tmp_path, quick):
-    bad = quick(stump=DecisionTreeClassifier(max_depth=-1))
-    runs = bad.run(tmp_path, tmp_path)
-    assert runs["status"].value_counts().to_dict() == {"failed": 3, "done": 3}
-    assert len(read_rows(bad.rows_file(tmp_path))) == 3
-    again = bad.run(tmp_path, tmp_path)
-    assert (again["finished"] >= runs["finished"]).all()
-
-
 def test_what_is_done_is_written_as_csv_in_order(tmp_path):
     store = Store(tmp_path, COLUMNS, DEFINITION)
     for fold, status in ((2, "done"), (0, "done"), (1, "failed")):
