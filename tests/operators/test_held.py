@@ -156,7 +156,7 @@ def test_a_start_alone_is_the_first_individual_and_is_not_pruned(iris):
     [
         ("hue is red", [-1.0, 0.0], -0.5),
         ("[3] hue is not red", [1.0, 0.0], 0.5),
-        ("size - .5 * hue is red < 2e1", [-0.5, 1.0], np.nextafter(20.0, 0.0)),
+        ("size - .5 * (hue is red) < 2e1", [-0.5, 1.0], np.nextafter(20.0, 0.0)),
         ("-size >= 3", [0.0, 1.0], -3.0),
         ("size - .5 * (hue is red) <= 20.", [-0.5, 1.0], 20.0),
         ("+ (hue is red) - -2 * size > 1", [-1.0, -2.0], -1.0 - 2**-52),
@@ -291,8 +291,8 @@ ENDLESS = {
     "with numbers of up": ONE.format(f"{'1' * 401} * a <= 1"),
     "of the features": ONE.format("a + " * 20_000 + "b <= 1"),
     "has the line": "a" * 1_000_000,
-    "lacks a node": "|   " * 100_000 + "|--- a",
-    "goes on after its tree": f"|--- a\n|--- {'b' * 500_000}",
+    "goes on at 'a'": "|   " * 100_000 + "|--- a",
+    "goes on at 'bbb": f"|--- a\n|--- {'b' * 500_000}",
 }
 
 
@@ -359,12 +359,14 @@ WRONG = {
     "has the split 'salt <= 13': .* 'ash'": {"start": RULES.replace("alcohol", "salt")},
     "start has the split 'alcohol <= x'": {"start": RULES.replace("13", "x")},
     "start has the line": {"start": "if hue > 3 then 4"},
-    "start lacks a node": {"start": "|--- hue <= 3\n|   |--- yes\n|--- else"},
-    "start has no else": {"start": "|--- hue <= 3\n|   |--- yes"},
-    "start goes on after": {"start": "|--- 3\n|--- 4"},
+    "start lacks a branch of 'hue <= 3'": {
+        "start": "|--- hue <= 3\n|   |--- yes\n|--- else"
+    },
+    "start is not one tree but is empty": {"start": "missing: "},
+    "start is not one tree but goes on at": {"start": "|--- 3\n|--- 4"},
     "start holds 3": {"start": 3},
     r"init names 'x*[.]{3}: allowed are": {"init": "x" * 999},
-    "init goes on after its tree": {"init": RULES * 99},
+    "init is not one tree": {"init": RULES * 99},
 }
 
 
