@@ -160,9 +160,6 @@ class Schema(Sequence[Column]):
     columns: tuple[Column, ...]
     is_table: bool = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
-
     @classmethod
     def of_features(cls, names: Iterable[Any]) -> Self:
         """Return the schema of features of which only the names are known."""

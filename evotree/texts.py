@@ -549,8 +549,6 @@ def coefficient_table(
 # than a name are in brackets, so that a term ends where the next one begins.
 
 MAX_CHARACTERS = 10_000_000
-# Of a split, with the lines that it is folded to.
-MAX_RULE_CHARACTERS = 1_000_000
 MAX_NAMED_CHARACTERS = (
     1000  # of a split that cannot be read, in which names are looked for
 )
@@ -612,10 +610,6 @@ def split_of_text(
     text: str, feature_names: Sequence[str], parameter: str
 ) -> tuple[dict[int, float], float]:
     """Return weights and threshold of a split that is written as a rule, on one line or more."""
-    if len(text) > MAX_RULE_CHARACTERS:
-        raise ValueError(
-            f"{parameter} has {len(text)} characters: allowed are {MAX_RULE_CHARACTERS}."
-        )
     return _Names(feature_names, parameter, {}).split(" ".join(text.split()))
 
 
@@ -640,14 +634,7 @@ def _nodes_of_text(text: str, parameter: str) -> list[tuple[int, str]]:
             raise ValueError(
                 f"{parameter} has the line {quoted(line)}: allowed is {_ALLOWED}."
             )
-    rules = [(depth, " ".join(parts)) for depth, parts in pieces]
-    for _, rule in rules:
-        if len(rule) > MAX_RULE_CHARACTERS:
-            raise ValueError(
-                f"{parameter} has a node of {len(rule)} characters, {quoted(rule)}: allowed are "
-                f"{MAX_RULE_CHARACTERS}."
-            )
-    return rules
+    return [(depth, " ".join(parts)) for depth, parts in pieces]
 
 
 class _Names:

@@ -32,12 +32,6 @@ from evotree.operators.refinement import Refinement, as_refinement
 from evotree.operators.splitters.linear import PENALTIES
 from evotree.operators.structure.rounding import MOST_DIGITS
 
-ALGORITHMS = ("penalized", "nsga2")
-"""Names of the ways to weigh quality against size and complexity."""
-
-SURVIVAL = ("best", "generational")
-"""Names of the ways to choose who lives on."""
-
 OPERATORS = ("mate", "mutate", "select")
 """Roles that operators of the user's own may have."""
 
@@ -109,8 +103,8 @@ class Variation(Configuration):
         float, Interval(Real, 1.0, None, closed="neither")
     ] = 2.0
     keep_duplicates: Annotated[bool, "boolean"] = False
-    survival: Annotated[str, StrOptions(set(SURVIVAL))] = "best"
-    algorithm: Annotated[str, StrOptions(set(ALGORITHMS))] = "penalized"
+    survival: Annotated[str, StrOptions({"best", "generational"})] = "best"
+    algorithm: Annotated[str, StrOptions({"penalized", "nsga2"})] = "penalized"
 
 
 @dataclass(frozen=True, repr=False)

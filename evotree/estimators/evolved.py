@@ -465,12 +465,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 (self.size_penalty_, self.term_penalty_),
             )
         if chosen != self.tree_ or self.fitted_.by_hand:
-            if getattr(self, "_is_calibrated", False):
-                warnings.warn(
-                    "select_tree: intervals were calibrated for another tree; call "
-                    "calibrate(X, y) again before predict_interval.",
-                    stacklevel=2,
-                )
             self.fitted_ = self.pareto_front_.models[self.pareto_front_.index(chosen)]
             self.edit_cost_ = None
         self.pareto_front_ = self.pareto_front_.choosing(chosen)

@@ -285,7 +285,6 @@ def test_deep_rules_are_read_and_evolve():
 ONE = "|--- {}\n|   |--- 0\n|--- else\n|   |--- 1"
 ENDLESS = {
     "text has [0-9]+ characters: allowed are 10000000": "#\n" * 5_000_001,
-    "a node of 1000003 characters": ONE.format("a" * 1_000_003),
     "allowed are sums": ONE.format(" is not " * 64_000),
     "numbers of up to 400 digits": ONE.format(f"a <= {'1' * 100_000}x"),
     "with numbers of up": ONE.format(f"{'1' * 401} * a <= 1"),
