@@ -79,7 +79,7 @@ class Constrained:
     _own_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Read the constraints: a name that is not there at runtime fails on import."""
+        """Read the constraints, once the class is made."""
         super().__init_subclass__(**options)
         annotations = cls.__dict__.get("__annotations__", {})
         cls._own_constraints = {}

@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 from evotree._jit import compile_seconds
 from evotree.words import printable
 
-logger = logging.getLogger
+logger = logging.getLogger  # of each module
 LOGGER = logger("evotree")
 # Of the tasks of another process that this one does, perhaps some at once.
 _records: SimpleQueue[logging.LogRecord] = SimpleQueue()
