@@ -545,8 +545,8 @@ def coefficient_table(
 
 # As `export_text` prints a tree, by this package or by hand.
 
-# Reading takes time and memory in proportion to the text, whatever that is. Names that read as more
-# than a name are in brackets, so that a term ends where the next one begins.
+# Reading takes time and memory in proportion to the text, whatever that is. Names may hold what
+# sums are made of: where a term may end at two places, the split is refused.
 
 MAX_CHARACTERS = 10_000_000
 MAX_NAMED_CHARACTERS = (
@@ -658,7 +658,9 @@ class _Names:
                 )
             self.plain[shown] = j
             self._ask(shown, ({j: -1.0}, -0.5), ({j: 1.0}, 0.5))
-            self.operands.setdefault(operand(shown, shown), []).append(j)
+            # By hand names are written without brackets.
+            for form in filter(None, {shown, operand(shown, shown)}):
+                self.operands.setdefault(form, []).append(j)
         self.longest = max(map(len, self.operands), default=0)
         for name, j in others.items():
             self._ask(printable(name), ({j: 1.0}, 0.5), ({j: -1.0}, -0.5))
@@ -676,9 +678,9 @@ class _Names:
         if len(readings) != 1 or not any(readings[0][0].values()):
             raise ValueError(
                 f"{self.parameter} has the split {quoted(rule)}{self._meant(rule)}: allowed are "
-                f"sums such as 'a + 2 * b <= 3', which are read in one way, with numbers of up to "
-                f"{MAX_DIGITS} digits, of the features "
-                f"{', '.join(map(quoted, list(self.operands)[:20]))}."
+                f"sums such as 'a + 2 * b <= 3', with numbers of up to {MAX_DIGITS} digits, of the "
+                f"features {', '.join(map(quoted, list(self.plain)[:20]))}; names that could be "
+                "read in several ways are in brackets, as export_text has them."
             )
         weights, threshold = readings[0]
         sizes = [abs(weight) for weight in weights.values() if weight]
@@ -695,7 +697,7 @@ class _Names:
         """Return which name may be meant by one in a rule that is none."""
         for part in re.split(r" [+-] | [<>]=? |^- | \* ", rule[:MAX_NAMED_CHARACTERS]):
             if part not in self.operands and not _BOUND.fullmatch(part):
-                return did_you_mean(part, self.operands)
+                return did_you_mean(part, self.plain)
         return ""
 
     def _inequality(self, rule: str) -> list[_Reading]:
@@ -709,7 +711,7 @@ class _Names:
             threshold = 0.0 - threshold
         if "=" not in relation:
             threshold = float(np.nextafter(threshold, -np.inf))
-        return [(weights, threshold)]
+        return [(weights, threshold)] if weights else []
 
     def _sum(self, total: str) -> dict[int, float]:
         """Return the weights of a sum; none where it is none, or its names are not clear."""
@@ -720,7 +722,7 @@ class _Names:
             head: Any = _HEAD.match(total, begin)
             first = head.end()
             at = bisect_right(ends, first)
-            # Brackets may hold signs. Ends are at least two signs apart.
+            # Ends are at least two signs apart.
             known = [
                 (end, j)
                 for end in ends[at : at + self.longest // 2 + 1]

@@ -156,7 +156,7 @@ def test_a_start_alone_is_the_first_individual_and_is_not_pruned(iris):
     [
         ("hue is red", [-1.0, 0.0], -0.5),
         ("[3] hue is not red", [1.0, 0.0], 0.5),
-        ("size - .5 * (hue is red) < 2e1", [-0.5, 1.0], np.nextafter(20.0, 0.0)),
+        ("size - .5 * hue is red < 2e1", [-0.5, 1.0], np.nextafter(20.0, 0.0)),
         ("-size >= 3", [0.0, 1.0], -3.0),
         ("size - .5 * (hue is red) <= 20.", [-0.5, 1.0], 20.0),
         ("+ (hue is red) - -2 * size > 1", [-1.0, -2.0], -1.0 - 2**-52),
