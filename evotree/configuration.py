@@ -7,7 +7,6 @@ enough.
 """
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -80,14 +79,11 @@ class Constrained:
     _own_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Read the constraints: a name that is not there at runtime fails on import."""
+        """Read the constraints, once the class is made."""
         super().__init_subclass__(**options)
         annotations = cls.__dict__.get("__annotations__", {})
         cls._own_constraints = {}
         for name, annotation in annotations.items():
-            # Other annotations may name types that only type checkers import.
-            if isinstance(annotation, str) and annotation.startswith("Annotated["):
-                annotation = eval(annotation, vars(sys.modules[cls.__module__]))
             if get_origin(annotation) is Annotated:
                 annotations[name], *constraints = get_args(annotation)
                 cls._own_constraints[name] = constraints

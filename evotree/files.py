@@ -13,19 +13,11 @@ PathLike = str | os.PathLike[str]
 
 def check_writable(path: PathLike) -> Path:
     """Check that a file can be written, before the work whose result it shall take."""
-    if not os.fspath(path):
-        raise FileNotFoundError("cannot write '': the path is empty")
     real = Path(os.path.realpath(path))
-    if real.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder")
     if real.exists() and not real.is_file():
-        raise OSError(f"cannot write {path}: it is not a regular file")
+        raise OSError(f"cannot write {path}: it is a folder, or no regular file")
     if real.exists() and not os.access(real, os.W_OK):
         raise PermissionError(f"cannot write {path}: the file is write-protected")
-    if not real.parent.is_dir():
-        raise FileNotFoundError(
-            f"cannot write {path}: there is no folder {real.parent}"
-        )
     try:
         with NamedTemporaryFile(dir=real.parent, prefix=_prefix(real)):
             pass

@@ -17,7 +17,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
 from evotree.leaf_models import LARGEST_SCORE, SharedModels, check_arrays
@@ -33,9 +32,6 @@ _COMPARABLE_RATIO = 1000.0
 
 _FAR_SPREADS = 10.0
 """A mean that is further than so many spreads from 0."""
-
-_BLOCK_ROWS = 4096
-"""Rows that are projected together."""
 
 
 def walk(tree: Any) -> Iterator[tuple[int, int, bool]]:
@@ -342,17 +338,18 @@ class Fitted:
 
     def of_output(self, output: int | str | None) -> Fitted:
         """Return the tree of one of several outputs, by position or name; None is for one alone."""
-        names = self.tree.output_names
-        if names is None and output is None:
+        names = self.targets
+        if not names and output is None:
             return self
-        if names is None:
-            raise ValueError(f"output={output!r}: the tree has one; allowed is None.")
         at = names.index(output) if output in names else output
         if isinstance(at, Integral) and 0 <= int(at) < len(names):
-            return replace(self, tree=self.tree.of_output(int(at)), output_names=None)
+            return self.each[int(at)]
+        allowed = (
+            f"{', '.join(map(repr, names))}, and positions from 0 to {len(names) - 1}"
+        )
         raise ValueError(
-            f"output={output!r}: allowed are {', '.join(map(repr, names))}, and positions from "
-            f"0 to {len(names) - 1}."
+            f"output={output!r}: allowed are "
+            f"{allowed if names else 'None alone, as the tree has one'}."
         )
 
     @cached_property
@@ -774,38 +771,26 @@ def summarize(
 ) -> TrainingRows:
     """Return the summary of the training rows of a tree."""
     leaves = tree.apply(X)
-    sums = (
-        csr_matrix(
-            (sample_weight, (leaves, np.arange(len(X)))), shape=(len(tree), len(X))
-        )
-        @ X
-    )
-    totals = np.bincount(leaves, sample_weight, minlength=len(tree))
-    inner = np.flatnonzero(~tree.is_leaf)
-    for k in inner[::-1].tolist():
-        sums[k] = sums[tree.left(k)] + sums[tree.right(k)]
-        totals[k] = totals[tree.left(k)] + totals[tree.right(k)]
-    means = sums / np.where(totals > 0.0, totals, 1.0)[:, np.newaxis]
-    for k in inner.tolist():
-        for child in (tree.left(k), tree.right(k)):
-            if totals[child] == 0.0:
-                means[child] = means[k]
-    begin, end = inner[:, np.newaxis], (inner + tree.subtree_size[inner])[:, np.newaxis]
-    squares = np.zeros(len(tree))
+    order = np.argsort(leaves, kind="stable")
+    rows, weight = X[order], sample_weight[order]
+    nodes = np.arange(len(tree))
+    # In prefix order the rows of a node stand together.
+    begin, end = np.searchsorted(leaves[order], [nodes, nodes + tree.subtree_size])
+    means, spreads = np.zeros(tree.weights.shape), uncorrelated_spreads(tree)
     with np.errstate(over="ignore", invalid="ignore"):
-        centres = (tree.weights[inner] * means[inner]).sum(axis=1) - tree.thresholds[
-            inner
-        ]
-        for first in range(0, len(X), _BLOCK_ROWS):
-            block = slice(first, first + _BLOCK_ROWS)
-            is_passed = (leaves[block] >= begin) & (leaves[block] < end)
-            away = np.square(tree.distances(X[block]) - centres[:, np.newaxis])
-            squares[inner] += np.where(is_passed, away, 0.0) @ sample_weight[block]
-        spreads = np.sqrt(squares / np.where(totals > 0.0, totals, 1.0))
-        # Of one row, or of rows with equal projections, there is no spread to speak of.
-        uncorrelated = uncorrelated_spreads(tree)
-        is_known = np.isfinite(spreads) & (spreads > 1e-12 * uncorrelated)
-    spreads = np.where(is_known, spreads, uncorrelated)
+        for k, (first, last) in enumerate(zip(begin, end, strict=True)):
+            own, shares = rows[first:last], weight[first:last]
+            total = shares.sum()
+            if total > 0.0:
+                means[k] = shares @ own / total
+            if tree.subtree_size[k] == 1:
+                continue
+            means[[tree.left(k), tree.right(k)]] = means[k]  # where no row goes there
+            away = own @ tree.weights[k] - means[k] @ tree.weights[k]
+            spread = np.sqrt(shares @ np.square(away) / (total or 1.0))
+            # Of one row, or of rows with equal projections, there is no spread to speak of.
+            if np.isfinite(spread) and spread > 1e-12 * spreads[k]:
+                spreads[k] = spread
     return TrainingRows(means, spreads, X.min(axis=0), X.max(axis=0))
 
 

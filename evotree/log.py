@@ -22,50 +22,13 @@ from typing import Any, NamedTuple
 from tqdm.auto import tqdm
 
 from evotree._jit import compile_seconds
-from evotree.tables.frames import level_of_user
 from evotree.words import printable
 
-
-def logger(name: str) -> logging.Logger:
-    """Return a logger whose handlers may fail: nothing depends on a log, so a warning says so."""
-    found = logging.getLogger(name)
-    call = partial(_call_handlers, type(found).callHandlers, found)
-    found.callHandlers = call  # type: ignore[method-assign]
-    return found
-
-
-def _call_handlers(call: Any, called: logging.Logger, record: Any) -> None:
-    try:
-        call(called, record)
-    except Exception as error:
-        told = f"a handler of the log fails: {error!r}"
-        if told not in _failures:
-            _failures.add(told)
-            warnings.warn(told, stacklevel=level_of_user())
-
-
+logger = logging.getLogger  # of each module
 LOGGER = logger("evotree")
-_failures: set[str] = set()
 # Of the tasks of another process that this one does, perhaps some at once.
 _records: SimpleQueue[logging.LogRecord] = SimpleQueue()
 _keeper = QueueHandler(_records)
-
-
-class _WhileItCan(logging.FileHandler):
-    """Writes records until the file takes no more, as on a full disk: nothing depends on a log."""
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        if not isinstance(error := sys.exc_info()[1], OSError):
-            return super().handleError(record)
-        self.setLevel(logging.CRITICAL + 1)
-        warnings.warn(
-            f"the log {self.baseFilename} ends here, as it cannot be written: {error}",
-            stacklevel=level_of_user(),
-        )
-
-    def close(self) -> None:
-        with suppress(OSError):  # which tells it once more
-            super().close()
 
 
 class _OneLine(logging.Formatter):
@@ -88,10 +51,9 @@ def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
         The least that is written; ``logging.DEBUG`` has all generations.
     """
     # A name of no encoding may stand in a message.
-    file = _WhileItCan(path, encoding="utf-8", errors="backslashreplace")
+    file = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_OneLine("%(asctime)s %(levelname)s %(process)d %(message)s"))
     file.setLevel(level)
-    file.addFilter(partial(_is_new, file.baseFilename))
     level_before = LOGGER.level
     LOGGER.addHandler(file)
     LOGGER.setLevel(min(level, LOGGER.getEffectiveLevel()))
@@ -101,15 +63,8 @@ def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
     finally:
         LOGGER.setLevel(level_before)
         LOGGER.removeHandler(file)
-        file.close()
-
-
-def _is_new(path: str, record: logging.LogRecord) -> bool:
-    """Return whether no block has written a record to a file yet; blocks may be in each other."""
-    files = vars(record).setdefault("files", set())
-    is_new = path not in files
-    files.add(path)
-    return is_new
+        with suppress(OSError):  # of a full disk, which logging has told of
+            file.close()
 
 
 @contextmanager

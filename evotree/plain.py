@@ -1,12 +1,10 @@
 """A tree as plain data that JSON holds without loss, and back.
 
 In: an `ObliqueTree`, its `SoftSides`, or the summary of its training rows. Out: a dictionary of
-numbers and lists. What is read back may come from a file that others have changed: it has to be
-what would be written again, so that no entry needs a check of its type.
+numbers and lists. The arrays that are read back are checked, as kernels rely on them.
 """
 
-from collections.abc import Callable, Mapping
-from inspect import signature
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ from evotree.leaf_models import (
     ScoreModels,
     SharedModels,
 )
-from evotree.schema import quoted
 from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4
@@ -57,16 +54,12 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     return data
 
 
-def tree_from_dict(data: Any) -> ObliqueTree:
+def tree_from_dict(data: Mapping[str, Any]) -> ObliqueTree:
     """Return the tree that `tree_to_dict` made plain data of.
 
-    It is equal to the first one to the last bit. The data may come from a file that others have
-    changed: all is checked, and a ValueError names the entry that is missing or wrong.
+    It is equal to the first one to the last bit. A ValueError names an array that is missing, or
+    fits no tree.
     """
-    return _read(data, "the tree", _tree_from, tree_to_dict)
-
-
-def _tree_from(data: Mapping[str, Any]) -> ObliqueTree:
     version, names = data.get("version"), data.get("output_names")
     if version != TREE_VERSION:
         raise ValueError(
@@ -100,40 +93,13 @@ def parts_to_dict(parts: SoftSides | TrainingRows) -> dict[str, Any]:
 
 
 def parts_from_dict(kind: Any, data: Any, tree: ObliqueTree) -> Any:
-    """Return what is known of a tree, that `parts_to_dict` made plain data of, checked."""
-
-    def make(data: Any) -> Any:
-        arrays = {name: _array(data, name) for name in signature(kind).parameters}
-        return kind(**arrays).validate(tree)
-
-    what = "probabilities" if kind is SoftSides else "training_rows"
-    return _read(data, what, make, parts_to_dict)
+    """Return what is known of a tree, that `parts_to_dict` made plain data of, if it fits it."""
+    return kind(**{name: np.array(data[name]) for name in data}).validate(tree)
 
 
 def _lists(arrays: Mapping[str, np.ndarray | None]) -> dict[str, Any]:
     """Return arrays as nested lists, those that are there."""
     return {name: array.tolist() for name, array in arrays.items() if array is not None}
-
-
-def _read(
-    data: Any,
-    what: str,
-    make: Callable[[Any], Any],
-    write: Callable[[Any], dict[str, Any]],
-) -> Any:
-    """Return what is made of plain data, if these are what would be written of it."""
-    try:
-        made = make(data)
-    except (AttributeError, IndexError, TypeError) as error:
-        raise ValueError(f"{what} holds what it should not: {error}") from error
-    written = write(made)
-    for name in {**written, **data}:
-        if data.get(name) != written.get(name):
-            raise ValueError(
-                f"{what} has {quoted(data.get(name))} as {name}: allowed is what evotree writes "
-                "there."
-            )
-    return made
 
 
 def _array(data: Mapping[str, Any], name: str) -> np.ndarray:

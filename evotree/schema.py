@@ -160,9 +160,6 @@ class Schema(Sequence[Column]):
     columns: tuple[Column, ...]
     is_table: bool = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
-
     @classmethod
     def of_features(cls, names: Iterable[Any]) -> Self:
         """Return the schema of features of which only the names are known."""
@@ -172,12 +169,7 @@ class Schema(Sequence[Column]):
     @classmethod
     def from_data(cls, columns: Any) -> Self:
         """Return the schema of plain data, as `dataclasses.asdict` makes it of columns."""
-        if not isinstance(columns, list) or not columns:
-            raise ValueError("columns is not a list of at least one column")
-        made = tuple(_column_from(j, column) for j, column in enumerate(columns))
-        if len({column.name for column in made}) < len(made):
-            raise ValueError("two columns have the same name")
-        return cls(made)
+        return cls(tuple(map(_column_from, columns)))
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -278,11 +270,7 @@ class Schema(Sequence[Column]):
         for name, bends in shapes.items():
             (c,) = columns_asked([name], self.names, "shapes")
             column = made[c]
-            try:
-                data = [{"kind": kind, "knot": knot} for kind, knot in bends]
-                read = _bends_from(data, self.names[c])
-            except (TypeError, ValueError):
-                read = ()
+            read = _bends_of(bends)
             if (
                 not read
                 or not isinstance(column, NumericColumn)
@@ -329,56 +317,30 @@ def _feature_name(column: str, level: str | Bend | None) -> str:
     return column if level is None else f"{column} is {level}"
 
 
-def _column_from(j: int, column: Any) -> Column:
-    """Return the column of plain data at a position of a list."""
-    name = column.get("name") if isinstance(column, dict) else None
-    if not isinstance(name, str):
-        raise ValueError(f"columns[{j}] is not an object with a name")
-    fill, indicator, levels, other = map(
-        column.get, ("fill", "indicator", "levels", "other")
-    )
-    holds = column.get("holds", TEXTS if "levels" in column else NUMBERS)
-    if holds not in (TEXTS, NUMBERS, WHOLE, TRUTH):
-        raise ValueError(
-            f"column {name!r} holds {quoted(holds)}: allowed are {TEXTS!r}, {NUMBERS!r}, "
-            f"{WHOLE!r} and {TRUTH!r}"
-        )
-    if (
-        type(fill) in (int, float)
-        and math.isfinite(fill)
-        and isinstance(indicator, bool)
-    ):
-        bends = _bends_from(column.get("bends", []), name)
-        return NumericColumn(name, float(fill), indicator, holds, bends)
-    if (
-        isinstance(levels, list)
-        and all(isinstance(level, str | None) for level in [*levels, other])
-        and len({*levels, other})
-        == len(levels) + (other is not None or None not in levels)
-    ):
-        return CategoricalColumn(name, tuple(levels), other, holds)
-    raise ValueError(
-        f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "
-        "list of levels, distinct texts or null, of which the other one is none"
-    )
+def _column_from(data: Mapping[str, Any]) -> Column:
+    """Return the column of plain data."""
+    if "levels" in data:
+        return CategoricalColumn(**{**data, "levels": tuple(data["levels"])})
+    bends = tuple(Bend(**bend) for bend in data["bends"])
+    return NumericColumn(**{**data, "bends": bends})
 
 
-def _bends_from(bends: Any, name: str) -> tuple[Bend, ...]:
-    """Return the bends of a column of plain data."""
-    made: list[Bend] = []
-    for bend in bends if isinstance(bends, list) else [None]:
-        data: Any = bend if isinstance(bend, dict) else {}
-        kind, knot = data.get("kind"), data.get("knot")
-        is_bend = kind in (ABOVE, BELOW, LOG) and not isinstance(knot, bool)
-        if is_bend and is_number(knot) and (kind != LOG or knot > 0.0):
-            made.append(Bend(kind, float(knot)))
-    if not isinstance(bends, list) or len({one.named("") for one in made}) < len(bends):
-        raise ValueError(
-            f"column {name!r} has the bends {quoted(bends)}: allowed is a list of objects that "
-            f"differ, with a kind, {ABOVE!r}, {BELOW!r}, or once {LOG!r}, and a knot, a number, of "
-            f"{LOG!r} above 0"
-        )
-    return tuple(made)
+def _bends_of(pairs: Any) -> tuple[Bend, ...]:
+    """Return bends by their kinds and knots; none if some are wrong, or there twice."""
+    try:
+        made = [(kind, knot) for kind, knot in pairs]
+    except (TypeError, ValueError):
+        return ()
+    are_bends = all(
+        kind in (ABOVE, BELOW, LOG)
+        and is_number(knot)
+        and not isinstance(knot, bool)
+        and (kind != LOG or knot > 0.0)
+        for kind, knot in made
+    )
+    bends = tuple(Bend(kind, float(knot)) for kind, knot in made if are_bends)
+    # A column has one logarithm.
+    return bends if len({one.named("") for one in bends}) == len(bends) else ()
 
 
 def columns_asked(columns: Any, names: Sequence[str], parameter: str) -> set[int]:

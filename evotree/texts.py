@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,7 +17,7 @@ import pandas as pd
 
 from evotree.fitted import Fitted, Inequality, LinearModel, fitted_of, walk
 from evotree.leaf_models import LARGEST_SCORE
-from evotree.schema import ABOVE, BELOW, LARGEST, LOG, quoted
+from evotree.schema import LARGEST, quoted
 from evotree.words import (
     LEAST_WIDTH,
     LINE_WIDTH,
@@ -491,7 +491,7 @@ def numbered(texts: Sequence[str], first: int = 1) -> str:
 
 
 def coefficient_table(
-    tree: Any, feature_names: Sequence[str] | None = None, *, ranges: bool = False
+    tree: Any, feature_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Return the linear models of the leaves of a tree as a table.
 
@@ -499,11 +499,6 @@ def coefficient_table(
     ----------
     tree, feature_names
         As for `export_text`.
-    ranges : bool, default=False
-        Whether the table has a row for each range of a column between its knots instead, of splits,
-        too: ``node``; ``column``; ``low`` and ``high``, infinite at the ends; ``per_unit``, what a
-        unit more adds there, and ``per_log`` what one more of its logarithm adds. Of a feature of 0
-        and 1, such as a level, ``column`` is its name, and ``per_unit`` what being 1 adds.
 
     Returns
     -------
@@ -519,8 +514,6 @@ def coefficient_table(
     fitted = fitted_of(tree, feature_names)
     is_bounded = fitted.scores is None
     fitted = fitted.scores or fitted
-    if ranges:
-        return pd.DataFrame(_slopes(fitted))
     leaves = np.flatnonzero(fitted.tree.is_leaf)
     n_rows = fitted.tree.n_node_samples
     tables = []
@@ -548,44 +541,14 @@ def coefficient_table(
     return pd.concat(tables, ignore_index=True).fillna(0.0)
 
 
-def _slopes(fitted: Fitted) -> Iterator[dict[str, Any]]:
-    """Yield what a unit of a column adds at each node, range by range between its knots."""
-    for at, one in enumerate(fitted.each):
-        output = {"output": fitted.targets[at]} if fitted.targets else {}
-        for k in np.flatnonzero(one.factors.any(axis=1)).tolist():
-            factors = {j: weight for weight, j in one.terms(k)}
-            bases = {j: one.schema.bends.get(j, (j,))[0] for j in factors}
-            for base in dict.fromkeys(bases.values()):
-                of = [j for j in bases if bases[j] == base and j != base]
-                bends = [(one.schema.bends[j][1], factors[j]) for j in of]
-                knots = {bend.knot for bend, _ in bends if bend.kind != LOG}
-                for low, high in itertools.pairwise([-np.inf, *sorted(knots), np.inf]):
-                    per_unit = factors.get(base, 0.0)
-                    for bend, weight in bends:
-                        is_above = bend.kind == ABOVE and bend.knot <= low
-                        if is_above or (bend.kind == BELOW and bend.knot >= high):
-                            per_unit += bend.sign * weight
-                    yield {
-                        **output,
-                        "node": k,
-                        "column": one.features[base],
-                        "low": low,
-                        "high": high,
-                        "per_unit": per_unit,
-                        "per_log": sum(w for bend, w in bends if bend.kind == LOG),
-                    }
-
-
 # ---- rules read back -----------------------------------------------------------------------------
 
 # As `export_text` prints a tree, by this package or by hand.
 
 # Reading takes time and memory in proportion to the text, whatever that is. Names may hold what
-# sums are made of: of a split all readings are looked for, and there has to be one.
+# sums are made of: where a term may end at two places, the split is refused.
 
 MAX_CHARACTERS = 10_000_000
-# Of a split, with the lines that it is folded to.
-MAX_RULE_CHARACTERS = 1_000_000
 MAX_NAMED_CHARACTERS = (
     1000  # of a split that cannot be read, in which names are looked for
 )
@@ -595,8 +558,8 @@ _NODE = re.compile(r"(?P<indent>(?:\|   )*)\|--- (?P<rule>.*)")
 _DIGITS = rf"[0-9]{{1,{MAX_DIGITS}}}"
 _NUMBER = rf"(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?[0-9]{{1,9}})?"
 _BOUND = re.compile(rf"[+-]?{_NUMBER}")
-_FACTOR = re.compile(rf"({_NUMBER}) \* ")
-_SIGNED_FACTOR = re.compile(rf"([+-]?{_NUMBER}) \* ")
+# What a term begins with: a sign, and a weight.
+_HEAD = re.compile(rf" ?([+-]?) ?(?:([+-]?{_NUMBER}) \* )?")
 _ALLOWED = "a tree as export_text prints it"
 
 # Weights of features, and threshold.
@@ -614,33 +577,28 @@ def splits_of_text(
     Numbers of nodes may be left out, and what leaves say is not read. `others` has names, such as
     those of `Schema.others`, for a feature's being 0.
     """
-    rules = _nodes_of_text(text, parameter)
+    rules = [one for one in _nodes_of_text(text, parameter) if one[1] != "else"]
     names = _Names(feature_names, parameter, others or {})
-    readings: list[_Reading] = []  # of the nodes
-    at = 0
-    waiting = [(0, "")]  # depths of nodes, and the split whose else is before them
-    is_split: list[bool] = []
-    while waiting:
-        depth, above = waiting.pop()
-        if above and rules[at : at + 1] != [(depth - 1, "else")]:
-            raise ValueError(f"{parameter} has no else for {quoted(above)}.")
-        at += bool(above)
-        own_depth, rule = rules[at] if at < len(rules) else (-1, "")
-        if own_depth != depth or rule == "else":
-            where = f"after {quoted(rules[at - 1][1])}" if at else "in an empty text"
-            raise ValueError(
-                f"{parameter} lacks a node {where}: allowed is {_ALLOWED}."
-            )
-        at += 1
-        is_split.append(at < len(rules) and rules[at][0] == depth + 1)
-        readings.append(names.split(rule) if is_split[-1] else ({}, 0.0))
-        if is_split[-1]:
-            waiting += [(depth + 1, rule), (depth + 1, "")]
-    if at < len(rules):
-        raise ValueError(f"{parameter} goes on after its tree: {quoted(rules[at][1])}.")
-    sizes = np.ones(len(readings), dtype=np.int32)
-    for k in np.flatnonzero(is_split)[::-1].tolist():
-        sizes[k] += sizes[k + 1] + sizes[k + 1 + sizes[k + 1]]
+    sizes = np.ones(len(rules), dtype=np.int32)
+    depths = [depth for depth, _ in rules]
+    for k in range(len(rules) - 2, -1, -1):
+        if depths[k + 1] == depths[k] + 1:
+            right = k + 1 + int(sizes[k + 1])
+            if depths[right : right + 1] != [depths[k] + 1]:
+                raise ValueError(
+                    f"{parameter} lacks a branch of {quoted(rules[k][1])}: allowed is {_ALLOWED}."
+                )
+            sizes[k] += sizes[k + 1] + sizes[right]
+    n_nodes = int(sizes[0]) if depths[:1] == [0] else 0
+    if n_nodes != len(rules) or not rules:
+        where = f"goes on at {quoted(rules[n_nodes][1])}" if rules else "is empty"
+        raise ValueError(
+            f"{parameter} is not one tree but {where}: allowed is {_ALLOWED}."
+        )
+    readings: list[_Reading] = [
+        names.split(rule) if size > 1 else ({}, 0.0)
+        for (_, rule), size in zip(rules, sizes, strict=True)
+    ]
     weights = np.zeros((len(readings), len(names.plain)))
     for k, (own, _) in enumerate(readings):
         weights[k, list(own)] = list(own.values())
@@ -652,10 +610,6 @@ def split_of_text(
     text: str, feature_names: Sequence[str], parameter: str
 ) -> tuple[dict[int, float], float]:
     """Return weights and threshold of a split that is written as a rule, on one line or more."""
-    if len(text) > MAX_RULE_CHARACTERS:
-        raise ValueError(
-            f"{parameter} has {len(text)} characters: allowed are {MAX_RULE_CHARACTERS}."
-        )
     return _Names(feature_names, parameter, {}).split(" ".join(text.split()))
 
 
@@ -680,14 +634,7 @@ def _nodes_of_text(text: str, parameter: str) -> list[tuple[int, str]]:
             raise ValueError(
                 f"{parameter} has the line {quoted(line)}: allowed is {_ALLOWED}."
             )
-    rules = [(depth, " ".join(parts)) for depth, parts in pieces]
-    for _, rule in rules:
-        if len(rule) > MAX_RULE_CHARACTERS:
-            raise ValueError(
-                f"{parameter} has a node of {len(rule)} characters, {quoted(rule)}: allowed are "
-                f"{MAX_RULE_CHARACTERS}."
-            )
-    return rules
+    return [(depth, " ".join(parts)) for depth, parts in pieces]
 
 
 class _Names:
@@ -700,7 +647,7 @@ class _Names:
         self.plain: dict[str, int] = {}
         # Splits that say of a feature that it is 1, or that it is not.
         self.answers: dict[str, list[_Reading]] = {}
-        self.operands: dict[str, list[int]] = {}  # features that may be meant in a sum
+        self.operands: dict[str, list[int]] = {}  # features, as sums name them
         for j, name in enumerate(feature_names):
             shown = printable(name)
             if shown in self.plain:
@@ -711,7 +658,7 @@ class _Names:
                 )
             self.plain[shown] = j
             self._ask(shown, ({j: -1.0}, -0.5), ({j: 1.0}, 0.5))
-            # By hand, and by earlier versions, names are written without brackets.
+            # By hand names are written without brackets.
             for form in filter(None, {shown, operand(shown, shown)}):
                 self.operands.setdefault(form, []).append(j)
         self.longest = max(map(len, self.operands), default=0)
@@ -727,18 +674,13 @@ class _Names:
 
     def split(self, rule: str) -> _Reading:
         """Return the hyperplane of an inequality, or of a question of one category."""
-        readings = [*self.answers.get(rule, []), *self._inequalities(rule)]
-        if len(readings) > 1:
-            raise ValueError(
-                f"{self.parameter} has the split {quoted(rule)}, which can be read in several "
-                "ways: allowed are names that read as nothing else, or brackets around them, as "
-                "export_text has them."
-            )
-        if not readings or not any(readings[0][0].values()):
+        readings = [*self.answers.get(rule, []), *self._inequality(rule)]
+        if len(readings) != 1 or not any(readings[0][0].values()):
             raise ValueError(
                 f"{self.parameter} has the split {quoted(rule)}{self._meant(rule)}: allowed are "
                 f"sums such as 'a + 2 * b <= 3', with numbers of up to {MAX_DIGITS} digits, of the "
-                f"features {', '.join(map(quoted, list(self.plain)[:20]))}."
+                f"features {', '.join(map(quoted, list(self.plain)[:20]))}; names that could be "
+                "read in several ways are in brackets, as export_text has them."
             )
         weights, threshold = readings[0]
         sizes = [abs(weight) for weight in weights.values() if weight]
@@ -758,56 +700,37 @@ class _Names:
                 return did_you_mean(part, self.plain)
         return ""
 
-    def _inequalities(self, rule: str) -> list[_Reading]:
-        """Return the reading of an inequality, twice if there are several."""
+    def _inequality(self, rule: str) -> list[_Reading]:
+        """Return the reading of an inequality, if it has one."""
         total, relation, bound = ["", "", "", *rule.rsplit(" ", 2)][-3:]
-        is_relation = relation in ("<=", ">=", "<", ">")
-        if not (total and is_relation and _BOUND.fullmatch(bound)):
+        if relation not in ("<=", ">=", "<", ">") or not _BOUND.fullmatch(bound):
             return []
-        n_readings, weights = self._sum(total)
-        threshold = float(bound)
+        weights, threshold = self._sum(total), float(bound)
         if relation.startswith(">"):
             weights = {j: 0.0 - weight for j, weight in weights.items()}
             threshold = 0.0 - threshold
         if "=" not in relation:
             threshold = float(np.nextafter(threshold, -np.inf))
-        return [(weights, threshold)] * n_readings
+        return [(weights, threshold)] if weights else []
 
-    def _sum(self, total: str) -> tuple[int, dict[int, float]]:
-        """Return how many readings a sum has, of which 2 are many, and the weights of one."""
+    def _sum(self, total: str) -> dict[int, float]:
+        """Return the weights of a sum; none where it is none, or its names are not clear."""
         ends = [found.start() for found in re.finditer(r"(?!^)(?= [+-] )|\Z", total)]
-        # Of what is before a place: how many readings there are, and the terms of the last one,
-        # each with those before it.
-        readings: dict[int, tuple[int, Any]] = {0: (1, ())}
-        for at, begin in enumerate([0, *ends[:-1]]):
-            if begin not in readings:
-                continue
-            n_before, before = readings[begin]
-            for weight, first in _factors(total, begin):
-                # Ends are at least two signs apart.
-                for end in ends[at : at + self.longest // 2 + 3]:
-                    for j in self.operands.get(total[first:end], ()):
-                        n_known = n_before + readings.get(end, (0, ()))[0]
-                        readings[end] = min(n_known, 2), (before, j, weight)
-        n_readings, terms = readings.get(len(total), (0, ()))
         weights: dict[int, float] = {}
-        while terms:
-            terms, j, weight = terms
+        begin = 0
+        while begin < len(total):
+            head: Any = _HEAD.match(total, begin)
+            first = head.end()
+            at = bisect_right(ends, first)
+            # Ends are at least two signs apart.
+            known = [
+                (end, j)
+                for end in ends[at : at + self.longest // 2 + 1]
+                for j in self.operands.get(total[first:end], ())
+            ]
+            if len(known) != 1:
+                return {}
+            ((begin, j),) = known
+            weight = float(f"{head[1]}1") * float(head[2] or 1.0)
             weights[j] = weights.get(j, 0.0) + weight
-        return n_readings, weights
-
-
-def _factors(total: str, begin: int) -> Iterator[tuple[float, int]]:
-    """Yield what a term may begin with: a weight, and where the name begins after it."""
-    signs = {"-": -1.0, "+": 1.0}
-    if begin:
-        starts = [(signs[total[begin + 1]], begin + 3)]
-    else:
-        starts = [(1.0, 0)]
-        if (sign := signs.get(total[:1])) is not None:
-            starts += [(sign, 1), (sign, 2)] if total[1:2] == " " else [(sign, 1)]
-    factor = _SIGNED_FACTOR if begin else _FACTOR
-    for weight, first in starts:
-        yield weight, first
-        if (found := factor.match(total, first)) is not None:
-            yield weight * float(found[1]), found.end()
+        return weights

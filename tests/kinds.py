@@ -231,8 +231,8 @@ def expected(kind, X, tree=None):
     return found[:, 0] if found.shape[1] == 1 else found
 
 
-def assert_predicts(model, X, truth, tree=None):
-    found = model.predict(X) if tree is None else model.predict(X, tree=tree)
+def assert_predicts(model, X, truth):
+    found = model.predict(X)
     if is_classifier(model):
         assert found.tolist() == list(truth)
         assert found.dtype == model.classes_.dtype

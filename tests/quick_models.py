@@ -2,6 +2,7 @@
 
 import signal
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import fields
 from functools import partial
 
@@ -174,3 +175,10 @@ def brief_text(result):
     lines = text.splitlines()
     assert len(lines) <= 20 and max(map(len, lines)) <= 170
     return text
+
+
+def by_tree(model, at):
+    """Return a model that predicts by another tree of its front."""
+    other = copy(model)
+    other.fitted_ = model.pareto_front_.models[at]
+    return other

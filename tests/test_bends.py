@@ -98,25 +98,6 @@ def test_features_follow_from_the_number_of_their_column(columns, seed):
         assert of[j] == of[base] and names[base] == columns[of[j]].name
 
 
-@pytest.mark.parametrize(
-    "bends",
-    [
-        "above",
-        [3],
-        [{"kind": "over", "knot": 1.0}],
-        [{"kind": "above"}],
-        [{"kind": "above", "knot": float("nan")}],
-        [{"kind": "above", "knot": True}],
-        [{"kind": "log", "knot": 0.0}],
-        [{"kind": "log", "knot": 1.0}, {"kind": "log", "knot": 2.0}],
-    ],
-)
-def test_damaged_bends_are_told(bends):
-    data = {"name": "age", "fill": 1.0, "indicator": False, "bends": bends}
-    with pytest.raises(ValueError, match="bends"):
-        Schema.from_data([data])
-
-
 # ---- which bends ---------------------------------------------------------------------------------
 
 

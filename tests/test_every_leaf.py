@@ -1,7 +1,5 @@
 """Every kind of leaf in every method of an estimator that takes rows, and in files and texts."""
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 
@@ -32,6 +30,7 @@ from tests.kinds import (
     rows,
     worth,
 )
+from tests.quick_models import by_tree
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -52,8 +51,7 @@ def test_models_predict_and_score(name):
     X, y = held_out(kind)
     assert kind.model.score(X, y) == pytest.approx(worth(kind, X, y))
     for at, tree in enumerate(kind.model.pareto_front_):
-        for given in (at, tree):
-            assert_predicts(kind.model, X, expected(kind, X, tree), tree=given)
+        assert_predicts(by_tree(kind.model, at), X, expected(kind, X, tree))
 
 
 @every_classifier
@@ -69,7 +67,7 @@ def test_probabilities_and_costs(name):
         assert found.argmax(axis=1).tolist() == labels
     for at, tree in enumerate(model.pareto_front_):
         said = [label_of_row(tree, row) for row in X.to_numpy()]
-        assert model.predict_proba(X, tree=at).argmax(axis=1).tolist() == said
+        assert by_tree(model, at).predict_proba(X).argmax(axis=1).tolist() == said
     X, y = held_out(kind)
     # Costs are errors where nothing else is said.
     assert model.cost_score(X, y) == pytest.approx(1.0 - worth(kind, X, y))
@@ -151,10 +149,9 @@ def test_decisions_inside_of_leaves_have_a_distance(name):
     assert of_rows.decision_distance.nunique() > 20
 
 
-@pytest.mark.parametrize("how", ["impurity", "influence"])
 @every_model
-def test_importances(name, how):
-    shares = kind_of(name).model.importances(how)
+def test_importances(name):
+    shares = kind_of(name).model.importances()
     assert shares.shape == (2,) and (shares >= 0.0).all()
     assert shares.sum() == pytest.approx(1.0) or not shares.any()
 
@@ -199,8 +196,6 @@ def test_leaves_predict_what_they_are_told_by_hand(name):
     said = made.predict(there)
     assert len(there) and (said == np.broadcast_to(value, said.shape)).all()
     assert_predicts(made, kind.X, expected(kind, kind.X, made.tree_))
-    with suppress(ValueError):  # the tree is none of the front
-        assert_predicts(made, kind.X, made.predict(kind.X), tree=made.tree_)
 
 
 @every_model

@@ -85,52 +85,6 @@ def test_a_file_knows_what_the_fit_was_given_and_chose(name, tmp_path):
     np.testing.assert_equal(member.costs, model.fitted_.costs)
 
 
-JUNK = [None, "x", -1, 1.5, [], {"x": 1}, {"a": 2}, [float("nan")] * 2, [[1.0]]]
-JUNK += [[[["d"], 1.0]], [[["a"], -1.0]], [[0.0, -1.0], [1.0, 0.0]]]
-PARTS = ["penalties", "signs", "cost_matrix", "cost_of_columns"]
-PARTS += ["has_weights", "has_exposures", "has_groups"]
-# Empty is none.
-SOUND = [("cost_of_columns", [])]
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    """The file of a model with costs, and what it holds."""
-    path = tmp_path_factory.mktemp("files") / "model.json"
-    model, y, _ = FITS["costs"]
-    save_model(path, model.fit(X, y))
-    return path, json.loads(path.read_text("utf-8"))
-
-
-def assert_refused(path, data, named):
-    """Check that plain data are refused, by an error with the name of the entry."""
-    path.write_text(json.dumps(data), "utf-8")
-    with pytest.raises(ValueError, match=rf"model\.json.*\b{named}\b"):
-        load_model(path)
-
-
-@pytest.mark.parametrize("value", JUNK, ids=repr)
-@pytest.mark.parametrize("part", PARTS)
-def test_damaged_arguments_are_named(part, value, plain):
-    path, data = plain
-    if (part, value) not in SOUND:
-        assert_refused(path, data | {"fit": data["fit"] | {part: value}}, part)
-
-
-@pytest.mark.parametrize(
-    ("entry", "value"),
-    [
-        *(("fit", value) for value in (None, "x", 1.0, [], {"weights": True})),
-        *(("costs", value) for value in ("x", 1.0, {}, [], [1.0], ["x"] * 3)),
-        *(("costs", [value, 0.0, 0.0]) for value in (-1.0, True, "1", float("inf"))),
-        *(("choice", value) for value in (1, [], {}, "two\nlines", "\x1b[31m")),
-    ],
-)
-def test_damaged_entries_are_named(entry, value, plain):
-    path, data = plain
-    assert_refused(path, data | {entry: value}, entry)
-
-
 # ---- columns -------------------------------------------------------------------------------------
 
 KNOTS = st.sampled_from([1.0, 0.5, 52.0])

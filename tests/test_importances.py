@@ -29,15 +29,13 @@ def test_amounts_are_the_decreases_of_impurity_over_the_rows(seed, n_outputs):
         [y[one].mean(axis=0) if one.any() else 0.0 * y[0] for one in passed.T]
     )
     tree.weighted_n_node_samples = passed.sum(axis=0).astype(float)
-    expected, shared = np.zeros((2, 3))
+    expected = np.zeros(3)
     for k in np.flatnonzero(~tree.is_leaf):
         rows = [y[passed[:, node]] for node in (k, tree.left(k), tree.right(k))]
         share = np.abs(tree.weights[k]) * tree.spread
         share /= share.sum()
         expected += share * (impurity(rows[0]) - impurity(rows[1]) - impurity(rows[2]))
-        shared += share * len(rows[0])
     np.testing.assert_allclose(importances(tree), expected / expected.sum())
-    np.testing.assert_allclose(importances(tree, "influence"), shared / shared.sum())
 
 
 def test_lines_of_leaves_count_by_what_they_explain():
@@ -48,9 +46,6 @@ def test_lines_of_leaves_count_by_what_they_explain():
     tree.models.coefficients[0] = [1.0, -1.0, 0.0]
     tree.weighted_n_node_samples = np.array([2000.0])
     np.testing.assert_allclose(importances(tree), [0.2, 0.8, 0.0], atol=0.01)
-    np.testing.assert_allclose(
-        importances(tree, "influence"), [1 / 3, 2 / 3, 0.0], atol=0.01
-    )
 
 
 def test_features_of_a_column_count_together():
@@ -70,8 +65,3 @@ def test_bad_input_is_refused():
     with pytest.raises(NotFittedError):
         EvoTreeClassifier().importances()
     assert not hasattr(ObliqueTreeClassifier(), "feature_importances_")
-    model = estimator_of(random_tree(np.random.default_rng(0), 2), np.zeros((3, 2)))
-    with pytest.raises(
-        ValueError, match="kind='gain': allowed are 'impurity', 'influence'"
-    ):
-        model.importances("gain")

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeRegressor
 from evotree.fitted import summarize
-from evotree.model_file import VERSION, Model, load_model, save_model
+from evotree.model_file import VERSION, Model, digest_of, load_model, save_model
 from evotree.plain import parts_to_dict, tree_to_dict
 from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
@@ -80,12 +80,11 @@ KINDS = [
 ]
 
 
-def write_plain(path, model, **entries):
-    """Write the file of a model with some other entries."""
+def write_sealed(path, model, **entries):
+    """Write the file of a model with some other entries, and the digest of all."""
     save_model(path, model)
-    path.write_text(
-        json.dumps({**json.loads(path.read_text("utf-8")), **entries}), "utf-8"
-    )
+    data = {**json.loads(path.read_text("utf-8")), **entries}
+    path.write_text(json.dumps({**data, "digest": digest_of(data)}), "utf-8")
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -187,13 +186,8 @@ def test_a_model_file_keeps_the_type_of_the_classes(tmp_path, classes):
 CONSTANT = tree_to_dict(stump([1.0, 2.0, 3.0]))
 
 
-def constant(values):
-    return {**CONSTANT, "values": [values] * 3}
-
-
 SIDES = {"slopes": [1.0] * 3, "intercepts": [0.0] * 3, "shares": [[0.5, 0.5]] * 3}
 ROWS = parts_to_dict(make_explained_model().members[0].training)
-SIZE = {"name": "size", "fill": 0.0, "indicator": False}
 
 
 @pytest.mark.parametrize(
@@ -202,47 +196,42 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("format", "gguf", "not a model"),
         ("version", VERSION + 1, "the evotree that made it"),
         ("version", 2, "fit the model again"),
-        ("target", 3, "target"),
-        ("classes", None, "a file holds models of one"),
-        ("classes", ["a", 1], "classes"),
-        ("classes", ["a", "a"], "twice"),
-        ("classes", ["a", "b", "c"], "3 classes"),
-        ("classes", [2**64, 1], "64 bits"),
-        ("classes", [0.5, float("inf")], "not finite"),
-        ("columns", [], "columns"),
-        ("columns", [{**SIZE, "fill": "0"}], "fill"),
-        ("columns", [{**SIZE, "fill": float("nan")}], "fill"),
-        ("columns", [{**SIZE, "indicator": 1}], "indicator"),
-        ("columns", [{"name": "size", "fill": 0.0}], "indicator"),
-        ("columns", [{"fill": 0.0, "indicator": False}], "name"),
-        ("columns", [SIZE] * 3, "same name"),
-        ("columns", [SIZE], "the columns make 1"),
-        ("columns", [{"name": "b", "levels": [1]}], "levels"),
-        ("columns", [{"name": "b", "levels": []}], "the columns make 0"),
-        ("columns", [{"name": "b", "levels": ["x", "x"]}], "levels"),
-        ("columns", [{"name": "b", "levels": ["x"], "other": "x"}], "levels"),
-        ("columns", [{"name": "b", "levels": ["x"], "other": 1}], "levels"),
-        ("probabilities", [], "there is no slopes"),
-        ("probabilities", {"slopes": [1.0, 0.0, 0.0]}, "no intercepts"),
-        ("probabilities", {**SIDES, "slopes": [1.0]}, "slopes"),
-        ("probabilities", {**SIDES, "shares": [[0.5, 0.4]] * 3}, "shares"),
-        ("training", {"accuracy": "all"}, "training"),
-        ("training", [], "training"),
-        ("tree", [], "the tree holds"),
-        ("tree", constant([2.0, -1.0]), "not class shares"),
-        ("tree", constant([0.5, 0.4]), "not class shares"),
-        ("trees", {}, "trees is not a list"),
-        ("trees", [], "at least one tree"),
-        ("trees", [CONSTANT] * 2 + [tree_to_dict(stump([1.0]))], "1 features"),
-        ("training_rows", {**ROWS, "means": [[0.0]]}, "means has shape"),
-        ("training_rows", {**ROWS, "spreads": [1.0, 1.0, 0.0]}, "above 0"),
-        ("training_rows", {**ROWS, "lowest": "x"}, "lowest does not hold"),
-        ("training_rows", {**ROWS, "highest": [1e999, 0.0, 0.0]}, "not finite"),
+        *((entry, None, "as it was written") for entry in ("target", "digest", "tree")),
+        ("new", 1, "as it was written"),
     ],
 )
-def test_a_bad_model_file_is_named(tmp_path, entry, value, named):
+def test_a_file_that_was_changed_is_refused(tmp_path, entry, value, named):
     path = tmp_path / "m.json"
-    write_plain(path, make_model(), **{entry: value})
+    save_model(path, make_model())
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), entry: value}))
+    with pytest.raises(ValueError, match=rf"m\.json.*{named}"):
+        load_model(path)
+
+
+def test_a_file_may_be_laid_out_in_another_way(tmp_path):
+    path = tmp_path / "m.json"
+    save_model(path, make_forest())
+    data = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(data, indent=3, sort_keys=True))
+    assert load_model(path).rules() == make_forest().rules()
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "named"),
+    [
+        ("tree", [], ""),
+        ("tree", {**CONSTANT, "subtree_size": [9, 1, 1]}, "subtree_size"),
+        ("tree", None, ""),
+        ("columns", [{}], "bends"),
+        ("probabilities", {**SIDES, "slopes": [1.0]}, "slopes"),
+        ("probabilities", {**SIDES, "shares": [[0.5, 0.4]] * 3}, "shares"),
+        ("training_rows", {**ROWS, "means": [[0.0]]}, "means has shape"),
+        ("training_rows", {**ROWS, "spreads": [1.0, 1.0, 0.0]}, "above 0"),
+    ],
+)
+def test_kernels_read_no_tree_that_is_none(tmp_path, entry, value, named):
+    path = tmp_path / "m.json"
+    write_sealed(path, make_model(), **{entry: value})
     with pytest.raises(ValueError, match=rf"m\.json.*{named}"):
         load_model(path)
 

@@ -69,9 +69,7 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
     [
         (CONSTANT, "version", TREE_VERSION + 1, "another evotree"),
         (CONSTANT, "version", "1", "version 1: allowed is"),
-        (CONSTANT, "subtree_size", [3, 1, 1.5], "subtree_size"),
         (CONSTANT, "subtree_size", [1, 1, 1], "subtree_size"),
-        (CONSTANT, "thresholds", [1.0, "0", 0.0], "as thresholds: allowed"),
         (CONSTANT, "thresholds", [1.0, float("nan"), 0.0], "thresholds.*not finite"),
         (CONSTANT, "thresholds", [10**400, 0, 0], "thresholds does not hold numbers"),
         (
@@ -89,18 +87,14 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
             [3.0, 1.0, -2.0],
             "weighted_n_node_samples has values",
         ),
-        (CONSTANT, "row_counts", [[3, 1], [1, 1.5], [2, 0]], "as row_counts"),
         (CONSTANT, "row_counts", [[3, 1], [-1, 1], [2, 0]], "row_counts"),
         (CONSTANT, "labels", [1, 0, 2], "labels"),
-        (CONSTANT, "labels", [1, 0, 0.5], "labels"),
-        (LINES, "models", [1.0], "the tree holds what it should not"),
         (LINES, "models", {}, "there is no intercepts"),
         (LINES, "intercepts", [1.0, 2.0], "intercepts has shape"),
         (LINES, "coefficients", [[1.0, 0.0, 0.0]] * 3, "internal nodes"),
         (LINES, "lowest", [1e9, 1e9, 1e9], "lowest has values above"),
         (LINES, "values", [[0.5, 0.5]] * 3, "values has 2 columns"),
         (OUTPUTS, "output_names", ["a"], "1 entries"),
-        (OUTPUTS, "output_names", [1, 2], "as output_names"),
         (OUTPUTS, "models", [], "2 columns for 0 models"),
     ],
 )

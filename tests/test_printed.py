@@ -45,11 +45,10 @@ def test_results_are_printed_in_a_few_lines(name):
 
 
 def test_importances_have_names_and_stay_numbers():
-    for kind in ("impurity", "influence"):
-        shares = MODEL.importances(kind, named=True)
-        np.testing.assert_array_equal(shares, MODEL.importances(kind))
-        assert shares.index.tolist() == X.columns.tolist() and shares.name == kind
-        assert np.argmax(shares) in (2, 3) and sum(shares) == pytest.approx(1.0)
+    shares = MODEL.importances(named=True)
+    np.testing.assert_array_equal(shares, MODEL.importances())
+    assert shares.index.tolist() == X.columns.tolist()
+    assert np.argmax(shares) in (2, 3) and sum(shares) == pytest.approx(1.0)
     np.testing.assert_array_equal(MODEL.feature_importances_, MODEL.importances())
     assert type(MODEL.feature_importances_) is type(MODEL.importances()) is np.ndarray
 

@@ -31,8 +31,7 @@ held_out = Dataset.in_raw_units(rows, y_test, model.classes_)
 plot_pareto(model, held_out=held_out)
 
 # %%
-# ``select_tree`` takes another tree of the front: by a bound, or by rows held out. Any tree of
-# the front predicts without being chosen, ``model.predict(X, tree=3)``.
+# ``select_tree`` takes another tree of the front: by a bound, or by rows held out.
 
 model.select_tree("complexity<=7")
 print(f"held-out accuracy: {model.score(X_test, y_test):.3f}")

@@ -159,11 +159,6 @@ _QUALITY_ROUNDING = 1e-12
 _complexity, _quality = attrgetter("complexity"), attrgetter("quality")
 
 
-def keys_of(members: Sequence[Individual]) -> list[base.Fitness]:
-    """Return the keys that DEAP's archives have beside their members."""
-    return [member.fitness for member in reversed(members)]
-
-
 class ParetoFront(tools.ParetoFront):
     """The trees that no tree met so far dominates.
 
@@ -205,7 +200,8 @@ class ParetoFront(tools.ParetoFront):
         self.items[first:last] = [member]
         if len(self.items) > MAX_MEMBERS:
             del self.items[least_gain(self.items)]
-        self.keys[:] = keys_of(self.items)
+        # DEAP's archives have them beside their members.
+        self.keys[:] = [one.fitness for one in reversed(self.items)]
 
     def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
         """Let the prunings of all members compete, down to a single leaf (Breiman et al. 1984)."""

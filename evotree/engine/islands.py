@@ -10,7 +10,6 @@ on Genetic Algorithms, 434-439.
 """
 
 import os
-import pickle
 import signal
 import threading
 import time
@@ -104,24 +103,8 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
     epochs = [one._replace(seconds=one.seconds / n_turns) for one in epochs]
     if executor is None:
         return list(map(run_epoch, epochs))
-    try:
-        return run_tasks(run_epoch, epochs, executor, "epochs")
-    except _PICKLING_ERRORS as error:
-        try:
-            pickle.dumps(epochs)
-        except _PICKLING_ERRORS:
-            error.add_note(_UNPICKLED)
-        raise
-
-
-# Python raises all of them
-_PICKLING_ERRORS = (
-    AttributeError,
-    TypeError,
-    pickle.PicklingError,
-)
-_UNPICKLED = """Islands that evolve in other processes are pickled: register functions of a module \
-in their toolboxes, not lambdas or functions inside of functions."""
+    # Islands of other processes are pickled, with the functions of their toolboxes.
+    return run_tasks(run_epoch, epochs, executor, "epochs")
 
 
 # ---- exchange ------------------------------------------------------------------------------------

@@ -186,17 +186,16 @@ class TreeEstimator(RowEncoder):
         """Shares that the columns have in lowering the impurity, those of `importances`."""
         return self.importances()
 
-    def importances(self, kind: str = "impurity", *, named: bool = False) -> Any:
+    def importances(self, *, named: bool = False) -> Any:
         """Return the share that each column has in what the tree does, at least 0, with a sum of 1.
+
+        What each split lowers the impurity of its rows by is distributed over its terms, by their
+        influence, the absolute weight times the spread of the feature. A term of a leaf's linear
+        model has the squared error that it explains. The levels of a category count together, and a
+        number with the question whether it is missing.
 
         Parameters
         ----------
-        kind : {"impurity", "influence"}, default="impurity"
-            ``"impurity"`` distributes what each split lowers the impurity of its rows by over its
-            terms, by their influence, the absolute weight times the spread of the feature. A term
-            of a leaf's linear model has the squared error that it explains. ``"influence"`` gives
-            each split and model the number of its rows instead. The levels of a category count
-            together, and a number with the question whether it is missing.
         named : bool, default=False
             Whether a Series by the names of the columns is returned, instead of an array in their
             order.
@@ -205,10 +204,14 @@ class TreeEstimator(RowEncoder):
         schema = self.fitted_.schema
         shares = np.bincount(
             schema.column_of,
-            importances(self.tree_, kind, self.fitted_.output_scale),
+            importances(self.tree_, self.fitted_.output_scale),
             len(schema),
         )
-        return pd.Series(shares, list(schema.names), name=kind) if named else shares
+        return (
+            pd.Series(shares, list(schema.names), name="importance")
+            if named
+            else shares
+        )
 
     def explain(self, X: Any, output: int | str | None = None) -> Explanation:
         """Explain how rows reach their leaves.
@@ -254,7 +257,8 @@ class TreeClassifier(ClassReader, TreeEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
 
-        It is the most frequent one there, with soft probabilities too.
+        It is the most frequent one there, with soft probabilities too, or the one that is best for
+        the objective, as `predict_proba` says.
         """
         rows = self._features(X)  # which says first that there is no fit
         return self.classes_[self.tree_.predict_label(rows)]
@@ -264,7 +268,10 @@ class TreeClassifier(ClassReader, TreeEstimator):
 
         With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, as
         `evotree.tree.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
-        that it reaches. The class that `predict` returns has the largest one.
+        that it reaches. The most frequent class of that leaf has the largest one. `predict` returns
+        this class, unless trees are evolved for ``"balanced_accuracy"``, ``"f1"``, ``"f1_macro"``,
+        ``"mcc"`` or ``"cost"``: these choose the labels of leaves, while probabilities stay
+        estimates. The class that is cheapest to predict need not be the most probable one.
         """
         return class_probabilities(self.tree_, self.probabilities_, self._features(X))
 

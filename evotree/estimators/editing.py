@@ -95,7 +95,7 @@ class Editor:
     def drop_term(self, node: int, feature: str | int) -> Any:
         """Return a model in which a split lacks a term, for which the mean of its rows stands."""
         k = self._node("drop_term", node)
-        j = self._feature("feature", feature)
+        (j,) = columns_asked([feature], self.model.feature_names_, "feature")
         weights = self.tree.weights[k].copy()
         used = np.flatnonzero(weights)
         if j not in used or len(used) == 1:
@@ -178,9 +178,6 @@ class Editor:
                 f"{', '.join(map(str, allowed)) or 'there are none'}."
             )
         return int(node)
-
-    def _feature(self, parameter: str, feature: Any) -> int:
-        return min(columns_asked([feature], self.model.feature_names_, parameter))
 
     def _with_split(
         self, edit: str, k: int, normal: np.ndarray, threshold: float

@@ -465,12 +465,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 (self.size_penalty_, self.term_penalty_),
             )
         if chosen != self.tree_ or self.fitted_.by_hand:
-            if getattr(self, "_is_calibrated", False):
-                warnings.warn(
-                    "select_tree: intervals were calibrated for another tree; call "
-                    "calibrate(X, y) again before predict_interval.",
-                    stacklevel=2,
-                )
             self.fitted_ = self.pareto_front_.models[self.pareto_front_.index(chosen)]
             self.edit_cost_ = None
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
@@ -514,30 +508,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         beside = Beside(sample_weight, sensitive, groups, cv, exposure)
         return refit(self, X, y, beside, hold)
 
-    def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.
-
-        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
-        """
-        return base.TreeEstimator.apply(self._with(tree), X)
-
-    def _with(self, tree: Any) -> Self:
-        """Return this estimator, or one that shares all with it but has another tree."""
-        check_is_fitted(self)
-        if tree is None:
-            return self
-        front, at = self.pareto_front_, tree
-        if isinstance(tree, ObliqueTree) and tree in front:
-            at = front.index(tree)
-        if not isinstance(at, int | np.integer) or not -len(front) <= at < len(front):
-            raise ValueError(
-                f"tree={tree!r}: allowed are None, positions in pareto_front_, 0 to "
-                f"{len(front) - 1}, and its members."
-            )
-        other = copy(self)
-        other.fitted_ = front.models[at]
-        return other
-
     def _score_of(self, rows: Dataset, tree: ObliqueTree) -> float:
         """Return what `score` says of a tree on the rows of an edit."""
         return quality_on(rows.evolved_for(None), tree)
@@ -553,8 +523,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         held_out = Dataset.in_raw_units(rows, y, self.fitted_.classes)
         return held_out.with_extras(extras).evolved_for(self.objective_)
 
-    # ---- parameters ------------------------------------------------------------------------------
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; if `deep`, also those of the groups in them."""
         values: dict[str, Any] = base.TreeEstimator.get_params(self, deep)
@@ -565,7 +533,10 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
-        return self._clone_sharing("callbacks")
+        bare = copy(self)
+        bare.callbacks = None
+        twin: Self = base.TreeEstimator.__sklearn_clone__(bare)
+        return twin.set_params(callbacks=self.callbacks)
 
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
@@ -673,30 +644,6 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         costs = _expected_costs(fitted) if fitted.is_of_costs else None
         return replace(fitted, costs=costs)
 
-    def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the class of each row, that of the leaf that it reaches.
-
-        It is the most frequent one there, or the one that is best for the objective, as
-        `predict_proba` says. `tree` is a position in `pareto_front_`, or a member of it; None is
-        `tree_`.
-        """
-        return base.TreeClassifier.predict(self._with(tree), X)
-
-    def predict_proba(
-        self, X: Any, tree: int | ObliqueTree | None = None
-    ) -> np.ndarray:
-        """Return the probabilities of the classes, in the order of `classes_`, a column for each.
-
-        With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, with
-        ``"leaf"`` they are the class shares of the leaf that it reaches. The most frequent class of
-        that leaf has the largest one. `predict` returns this class, unless the objective is
-        ``"balanced_accuracy"``, ``"f1"``, ``"f1_macro"``, ``"mcc"`` or ``"cost"``: these choose the
-        labels of leaves, while probabilities stay estimates. The class that is cheapest to predict
-        need not be the most probable one. `tree` is a position in `pareto_front_`, or a member of
-        it; None is `tree_`.
-        """
-        return base.TreeClassifier.predict_proba(self._with(tree), X)
-
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -751,17 +698,6 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
 
     objective: Any = field(default="squared_error", kw_only=False)
     leaves: Any = "auto"
-
-    def predict(
-        self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return what the leaf that each row reaches predicts, its mean target or its line.
-
-        With `return_std` standard deviations of the targets about them come second, those of the
-        leaves (`evotree.estimators.base.leaf_deviations`). Of several outputs each has a column.
-        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
-        """
-        return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, exposure: Any = None

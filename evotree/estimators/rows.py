@@ -12,7 +12,6 @@ tree that only knows its groups seems to be good.
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Annotated, Any, Self, cast
@@ -177,13 +176,6 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-
-    def _clone_sharing(self, name: str) -> Self:
-        """Return a copy that is not fitted, and shares what one parameter holds with this one."""
-        bare = copy(self)
-        setattr(bare, name, None)
-        twin: Self = BaseEstimator.__sklearn_clone__(bare)
-        return twin.set_params(**{name: getattr(self, name)})
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: missing values are allowed."""

@@ -49,12 +49,6 @@ def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
     )
 
 
-def _estimator(name: str, task: str) -> Any:
-    """Return the estimator of a name for a task."""
-    kind = "Classifier" if task == "classification" else "Regressor"
-    return getattr(estimators, f"{name}{kind}")
-
-
 def _rows(task: str) -> tuple[np.ndarray, np.ndarray]:
     """Return a few rows with three classes, or with targets."""
     X = np.random.default_rng(0).normal(size=(90, 3))
@@ -122,9 +116,10 @@ TASKS = ("classification", "regression")
 
 def estimators_of(task: str) -> list[Any]:
     """Return estimators that together call nearly every kernel of a task."""
-    evolved = _estimator("EvoTree", task)
-    greedy = _estimator("ObliqueTree", task)
     of_classes = task == "classification"
+    kind = "Classifier" if of_classes else "Regressor"
+    names = ("EvoTree", "ObliqueTree", "TAO")
+    evolved, greedy, alternating = (getattr(estimators, name + kind) for name in names)
     presets = GREEDY_PRESETS if of_classes else ()
     losses = CLASS_OBJECTIVES if of_classes else TARGET_OBJECTIVES
     plain = Regularization(C=1.0, penalty="l1", noise=0.0)
@@ -152,7 +147,7 @@ def estimators_of(task: str) -> list[Any]:
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy.from_preset(preset, random_state=0) for preset in presets),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
-        _estimator("TAO", task)(random_state=0),
+        alternating(random_state=0),
     ]
 
 

@@ -62,7 +62,7 @@ def plot_evolution(classifier: Any, X: Any, y: Any) -> FuncAnimation:
         raise ValueError("classifier has n_features=1: allowed are 2 or more.")
     records = records_of(classifier, "classifier")
     frames = _frames(list(trees), int(axis_positions(records, "gen")[-1]))
-    influence = importances(trees[max(trees)], "influence")
+    influence = importances(trees[max(trees)])
     influence = influence[points.fitted.schema.read_by_code]
     shown = sorted(np.argsort(-influence, kind="stable")[:2].tolist())
     figure, (left, right) = plt.subplots(

@@ -208,13 +208,10 @@ class EvoTreeSurvival(TargetReader, EvolvedTree):
         extras, _ = beside.columns(len(times.time))
         return rows.with_extras({**extras, EXPOSURE: at}).evolved_for(self.objective_)
 
-    def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the risk of each row: its hazard, by that of all training rows.
-
-        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
-        """
-        model = self._with(tree)
-        return model.tree_.predict_value(model._features(X))[:, 0]
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the risk of each row: its hazard, by that of all training rows."""
+        rows = self._features(X)
+        return self.tree_.predict_value(rows)[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return Harrell's concordance of the risks, the share of pairs in the right order."""

@@ -28,7 +28,7 @@ from evotree.cli import commands, rows
 from evotree.cli.main import main, make_parser
 from evotree.cli.options import COMMANDS, search_parameters
 from evotree.export import FORMS
-from evotree.model_file import load_model
+from evotree.model_file import digest_of, load_model
 from evotree.registry import parts_of
 from tests.quick_models import interrupts_raise
 from tests.survival.times import seen_until
@@ -936,6 +936,7 @@ def test_what_files_say_moves_no_cursor(run, iris, iris_csv, model_json):
     plain["target"] = HOSTILE
     plain["training"]["stop_reason"] = HOSTILE
     plain["classes"][0] = HOSTILE
+    plain["digest"] = digest_of(plain)
     model_json.write_text(json.dumps(plain))
     status, out, err = run("show", model_json)
     assert status == 0, err

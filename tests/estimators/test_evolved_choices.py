@@ -1,16 +1,12 @@
 """What evolved estimators choose: from the front, by noise and penalties, by cross-validation."""
 
-from copy import deepcopy
-
 import numpy as np
 import pytest
 from sklearn.datasets import (
-    load_iris,
     load_wine,
     make_classification,
     make_friedman1,
 )
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
@@ -22,7 +18,7 @@ from sklearn.metrics import (
 )
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
-from tests.quick_models import FIXED, brief
+from tests.quick_models import FIXED, brief, by_tree
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
 
@@ -94,8 +90,9 @@ def test_the_front_says_what_its_trees_are_worth(name, is_weighted):
     )
     front = model.fit(X, y, weight).pareto_front_
     for i, member in enumerate(front):
-        predict = model.apply if name == "shares" else model.predict
-        expected = metric(y, predict(X, tree=i), sample_weight=weight)
+        other = by_tree(model, i)
+        predict = other.apply if name == "shares" else other.predict
+        expected = metric(y, predict(X), sample_weight=weight)
         # Weights are rounded a little, which shares of leaves do not forget.
         assert member.quality == pytest.approx(
             expected, abs=1e-7 if name == "shares" else 1e-9
@@ -137,24 +134,6 @@ def test_where_no_split_pays_the_front_has_larger_trees(changed, islands):
     assert len(model.pareto_front_) >= 5 and model.pareto_front_[-1].n_leaves >= 5
     assert model.select_tree("leaves<=8").score(X, y) > 0.5
     assert model.select_tree("tree").tree_.n_leaves > 1
-
-
-@pytest.mark.parametrize("method", ["predict", "apply", "predict_proba"])
-def test_trees_of_the_front_are_named_by_position_or_themselves(method):
-    X, y = load_iris(return_X_y=True)
-    model = brief(size_penalty=0.002).fit(X, y)
-    front, call = model.pareto_front_, getattr(model, method)
-    n = len(front)
-    assert n >= 3
-    for tree in (np.int64(1), 1 - n, deepcopy(front[1])):
-        np.testing.assert_array_equal(call(X, tree), call(X, 1))
-    stranger = deepcopy(front[-1])
-    stranger.weights = stranger.weights * 2.0
-    for wrong in (n, -n - 1, 0.0, "best", stranger):
-        with pytest.raises(ValueError, match=f"tree=.*0 to {n - 1}, and its members"):
-            call(X, tree=wrong)
-    with pytest.raises(NotFittedError):
-        brief().predict(X, tree=0)
 
 
 # ---- the fitness ---------------------------------------------------------------------------------

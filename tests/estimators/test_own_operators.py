@@ -1,12 +1,9 @@
 """Operators of the user's own in the estimators."""
 
-import re
-from functools import partial
-
 import pytest
 from sklearn.datasets import load_iris
 
-from evotree import Dataset, Evolution, EvoTreeClassifier, make_toolbox, with_tree
+from evotree import Evolution, EvoTreeClassifier, with_tree
 from evotree.rng import as_generator
 
 X, y = load_iris(return_X_y=True)
@@ -91,33 +88,3 @@ def test_what_an_own_operator_returns_is_checked(returned, limits):
 def test_other_roles_are_refused(operators, message):
     with pytest.raises(ValueError, match=message):
         Evolution(operators=operators)
-
-
-@pytest.mark.parametrize(
-    ("role", "operator", "wanted"),
-    [
-        (
-            "mutate",
-            lambda individual, d: (individual,),
-            "mutate(individual, dataset=...)",
-        ),
-        ("mutate", lambda *, dataset: (), "mutate(individual, dataset=...)"),
-        ("mate", swap.__get__(1), "mate(a, b, dataset=...)"),
-        ("select", lambda population: population, "select(population, k)"),
-        ("select", partial(sorted, key=len), None),
-    ],
-)
-def test_other_signatures_are_refused_with_the_wanted_one(role, operator, wanted):
-    for take in (
-        lambda operators: Evolution(operators=operators),
-        lambda operators: make_toolbox(Dataset.from_arrays(X, y), operators=operators),
-    ):
-        message = "operators=.*allowed are callables for " + re.escape(
-            wanted or "select"
-        )
-        with pytest.raises(ValueError, match=message):
-            take({role: operator})
-
-
-def test_compiled_operators_and_those_of_any_arguments_are_taken():
-    Evolution(operators={"mutate": lambda *args, **kwargs: args, "select": max})

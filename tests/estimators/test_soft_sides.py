@@ -15,7 +15,7 @@ from evotree.dataset import Dataset
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.tree import SoftSides
 from tests.exported import tame, trees
-from tests.quick_models import CLASSIFIERS, brief, name_of
+from tests.quick_models import CLASSIFIERS, brief, by_tree, name_of
 from tests.reference import soft_sides as naive
 
 SOFT = [clone(model).set_params(probability="soft") for model in CLASSIFIERS]
@@ -155,8 +155,8 @@ def test_no_class_of_the_training_rows_is_impossible_however_rare():
         shares = sides.shares[tree.is_leaf, 2]
         assert shares.max() < 0.1  # and it stays rare
     model = brief(max_generations=1, leaves="constant").fit(X, y)
-    for tree in model.pareto_front_:
-        assert model.predict_proba(X, tree=tree).min() > 0.0
+    for at in range(len(model.pareto_front_)):
+        assert by_tree(model, at).predict_proba(X).min() > 0.0
 
 
 def test_few_rows_of_many_have_about_the_class_shares_of_all_on_each_side():

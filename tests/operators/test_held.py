@@ -285,14 +285,13 @@ def test_deep_rules_are_read_and_evolve():
 ONE = "|--- {}\n|   |--- 0\n|--- else\n|   |--- 1"
 ENDLESS = {
     "text has [0-9]+ characters: allowed are 10000000": "#\n" * 5_000_001,
-    "a node of 1000003 characters": ONE.format("a" * 1_000_003),
     "allowed are sums": ONE.format(" is not " * 64_000),
     "numbers of up to 400 digits": ONE.format(f"a <= {'1' * 100_000}x"),
     "with numbers of up": ONE.format(f"{'1' * 401} * a <= 1"),
     "of the features": ONE.format("a + " * 20_000 + "b <= 1"),
     "has the line": "a" * 1_000_000,
-    "lacks a node": "|   " * 100_000 + "|--- a",
-    "goes on after its tree": f"|--- a\n|--- {'b' * 500_000}",
+    "goes on at 'a'": "|   " * 100_000 + "|--- a",
+    "goes on at 'bbb": f"|--- a\n|--- {'b' * 500_000}",
 }
 
 
@@ -359,12 +358,14 @@ WRONG = {
     "has the split 'salt <= 13': .* 'ash'": {"start": RULES.replace("alcohol", "salt")},
     "start has the split 'alcohol <= x'": {"start": RULES.replace("13", "x")},
     "start has the line": {"start": "if hue > 3 then 4"},
-    "start lacks a node": {"start": "|--- hue <= 3\n|   |--- yes\n|--- else"},
-    "start has no else": {"start": "|--- hue <= 3\n|   |--- yes"},
-    "start goes on after": {"start": "|--- 3\n|--- 4"},
+    "start lacks a branch of 'hue <= 3'": {
+        "start": "|--- hue <= 3\n|   |--- yes\n|--- else"
+    },
+    "start is not one tree but is empty": {"start": "missing: "},
+    "start is not one tree but goes on at": {"start": "|--- 3\n|--- 4"},
     "start holds 3": {"start": 3},
     r"init names 'x*[.]{3}: allowed are": {"init": "x" * 999},
-    "init goes on after its tree": {"init": RULES * 99},
+    "init is not one tree": {"init": RULES * 99},
 }
 
 

@@ -1,6 +1,5 @@
 """Times to an event: hazards, leaves, folds, concordance, and scikit-survival's face."""
 
-import json
 import re
 from dataclasses import asdict, replace
 from functools import partial
@@ -270,11 +269,6 @@ def test_models_are_edited_refitted_and_saved(tmp_path):
     assert member.arguments.has_exposures  # which follow from the times
     assert export_text(loaded).startswith(text[: text.rindex("|---")])
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    data = json.loads(path.read_text())
-    for notes in ([], {"0": "a root"}, {str(len(model.tree_) - 1): "two\nlines"}):
-        path.write_text(json.dumps(data | {"leaf_notes": notes}))
-        with pytest.raises(ValueError, match="leaf_notes is"):
-            load_model(path)
     pruned = model.edit(X, y).prune(0)
     assert pruned.predict(X[:1])[0] == pytest.approx(1.0, rel=1e-5)
     assert f"{int(y[:, 0].sum())} events of {len(X)} rows" in pruned.leaf_notes_[0]
