@@ -189,18 +189,6 @@ def score_labels(counts, subtree_size, measure, positive):
     return labels, costs, score
 
 
-@kernel
-def quality_of_losses(counts, subtree_size, losses):
-    """Return 1 less the mean loss of the rows, by a loss table."""
-    lost = total = 0.0
-    for k in range(subtree_size.shape[0]):
-        if subtree_size[k] == 1:
-            for c in range(counts.shape[1]):
-                total += counts[k, c]
-                lost += counts[k, c] * losses[k, c]
-    return 1.0 - lost / total
-
-
 @inner_kernel
 def target_loss(y, predicted, loss, level, origin):
     """Return the loss of one target."""

@@ -13,13 +13,11 @@ from evotree.operators.pruning import (
     choose_tree,
     cost_complexity_path,
     critical_alphas,
-    node_losses,
     node_risk,
     prune,
     prune_cross_validated,
     prune_held_out,
     prune_marked,
-    prune_reduced_error,
     prune_tree,
     sequence_losses,
     weakest_links,
@@ -226,23 +224,6 @@ def test_the_standard_error_is_that_of_a_share():
 def choice_of(losses, squares, standard_errors, n_rows=100.0):
     weight = np.full(len(losses), n_rows)
     return choose_tree(np.column_stack([losses, squares, weight]), standard_errors)
-
-
-@given(held_out_trees())
-def test_reduced_error(drawn):
-    tree, held_out = drawn
-    losses = node_losses(tree, held_out)
-    loss, leaves = naive.reduced_error(losses, tree.subtree_size)
-    marks = prune_reduced_error(tree, held_out)
-    assert naive.leaves_after(tree.subtree_size, marks) == leaves
-    assert naive.row_losses(
-        tree, marks, held_out
-    ) @ held_out.sample_weight == pytest.approx(loss)
-    assert (
-        loss
-        <= min(losses[leaves].sum() for leaves in naive.prunings(tree.subtree_size))
-        + 1e-9
-    )
 
 
 @pytest.mark.parametrize("task", ("classification", "regression"))

@@ -379,17 +379,13 @@ def name_of(seeder: Seeder) -> str:
 
 
 def seeding_shares(
-    seeding: Seeder | Mapping[Seeder, float] | Iterable[Seeder] | None,
+    seeding: Mapping[Seeder, float] | Sequence[Seeder],
 ) -> dict[Seeder, float]:
     """Return which share of a population is grown in which way."""
-    if seeding is None:
-        return {DIPOLE: 1.0}
-    if isinstance(seeding, str) or is_seeder(seeding):
-        seeding = {WIDTHS: PATH_SHARE} if seeding == WIDTHS else (seeding,)
     if not isinstance(seeding, Mapping):
-        names = list(seeding)
-        share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
-        seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
+        is_path = list(seeding) == [WIDTHS]
+        share = PATH_SHARE if is_path else min(PLAIN_SHARE, 1 / max(1, len(seeding)))
+        seeding = dict.fromkeys((name for name in seeding if name != DIPOLE), share)
     for name, share in seeding.items():
         if name not in SEEDS and not is_seeder(name):
             raise ValueError(
@@ -663,15 +659,10 @@ _SEEDS_TIME_SHARE, _RANDOM_TIME_SHARE = 0.5, 0.75
 
 def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
     """Return what a first population is made of: shares of the kinds of trees, and trees."""
-    if init is None or isinstance(init, Mapping) or _makes_trees(init):
-        return seeding_shares(init), []
-    if (
-        isinstance(init, str | ObliqueTree)
-        or hasattr(init, "tree_")
-        or hasattr(init, "tree")
-    ):
-        return seeding_shares(None), [init]
-    if not isinstance(init, Iterable):
+    is_one = isinstance(init, str | Mapping | ObliqueTree) or is_seeder(init)
+    if is_one or hasattr(init, "tree_") or hasattr(init, "tree"):
+        init = [init]
+    if not isinstance(init, Iterable | None):
         raise ValueError(
             f"init={init!r}: allowed are names, splitters, a dict of these to shares, trees, "
             "rules, fitted estimators of trees, lists of all these."
@@ -679,7 +670,7 @@ def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
     shares: dict[Seeder, float] = {}
     seeders: list[Seeder] = []
     trees = []
-    for one in init:
+    for one in init or ():
         if isinstance(one, Mapping):
             shares |= seeding_shares(one)
         elif _makes_trees(one):
@@ -687,7 +678,7 @@ def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
         else:
             trees.append(one)
     if not shares:
-        return seeding_shares(seeders or None), trees
+        return seeding_shares(seeders), trees
     share = min(PLAIN_SHARE, shares.pop(DIPOLE) / max(1, len(seeders)))
     return seeding_shares({**dict.fromkeys(seeders, share), **shares}), trees
 

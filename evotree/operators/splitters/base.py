@@ -130,12 +130,6 @@ def node_hyperplane(
     return (weights, threshold) if math.isfinite(threshold) else None
 
 
-def needs_classes(node: Node, splitter: str) -> None:
-    """Raise an error at a node of targets."""
-    if node.n_classes == 0:
-        raise ValueError(f"splitter {splitter!r} is for classes, not for targets.")
-
-
 # ---- splits on one feature -----------------------------------------------------------------------
 
 

@@ -34,12 +34,7 @@ from scipy.special import ive
 
 from evotree._jit import dot_kernel, inner_kernel, kernel
 from evotree.configuration import Configuration, Interval
-from evotree.fitness.node import (
-    Criterion,
-    Node,
-    class_ranks,
-    split_score,
-)
+from evotree.fitness.node import Criterion, Node, split_score
 from evotree.operators.splitters.base import (
     Axis,
     Split,
@@ -158,7 +153,6 @@ class SortedRows(NamedTuple):
     # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2.
     moments: np.ndarray
     total: np.ndarray  # class weights, or the sums of the moments
-    rank: np.ndarray  # from `evotree.fitness.node.class_ranks`
     criterion: int
     min_rows: int
 
@@ -227,8 +221,7 @@ def rows_by_class(node: Node) -> tuple[SortedRows, np.ndarray]:
         start = np.array([0, y.shape[0]])
         moments = np.stack([w, w * y, w * y * y])
         total = moments.sum(axis=1)
-    rank = class_ranks(total)
-    rows = SortedRows(start, moments, total, rank, node.criterion, node.min_rows)
+    rows = SortedRows(start, moments, total, node.criterion, node.min_rows)
     return rows, order
 
 
@@ -269,7 +262,7 @@ def score_projections(projections, rows, scores):
                 lo, hi = rows.start[c], rows.start[c + 1]
                 left[c] = sum_left(s[lo:hi], moments[0, lo:hi])
             right[c] = total[c] - left[c]
-        scores[k] = split_score(rows.criterion, left, right, rows.rank)
+        scores[k] = split_score(rows.criterion, left, right)
 
 
 def score_directions(

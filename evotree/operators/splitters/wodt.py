@@ -34,7 +34,6 @@ from evotree.operators.splitters.base import (
     best_split_along,
     better_split,
     inner,
-    needs_classes,
     node_hyperplane,
     scale_rows,
 )
@@ -177,7 +176,8 @@ class WODT(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
-        needs_classes(node, "wodt")
+        if node.n_classes == 0:
+            raise ValueError("splitter 'wodt' is for classes, not for targets.")
         # A test of the one feature is as good as any hyperplane.
         split = self._search(node, stream) if node.X.shape[1] > 1 else None
         return Axis()(node, stream) if split is None else split

@@ -344,14 +344,6 @@ def on_rows(individual: Individual, dataset: Dataset) -> Individual:
 # ---- the sides of one split ----------------------------------------------------------------------
 
 
-class Splits(NamedTuple):
-    """The hyperplanes of a tree, in prefix order, and where they stand; 0 at leaves."""
-
-    weights: np.ndarray  # (n_nodes, n_features)
-    thresholds: np.ndarray  # (n_nodes,)
-    subtree_size: np.ndarray  # (n_nodes,) int32
-
-
 def subtree_sizes(is_split: list[bool]) -> np.ndarray:
     """Return the sizes of the subtrees of nodes in prefix order."""
     size = np.ones(len(is_split), dtype=np.int32)
