@@ -58,12 +58,8 @@ LEAST_ROWS = 10
 
 # Predictions may leave the range of a leaf's targets by this share of it, on each side.
 _WIDENED_SHARE = 0.25
-_REMEMBERED_BYTES = 1 << 26  # in sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
-_KEYS_SEED = 0x5EED
 _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
-# The penalty for a term is this times log(n) / n.
-_TERM_FACTOR = 0.05
 
 
 def node_keys(tree: Any, keys: np.ndarray) -> list[int]:
@@ -235,12 +231,11 @@ class _Memory:
     """What is remembered of sets of rows."""
 
     def __init__(self, n_rows: int, n_features: int, n_sharing: int = 1) -> None:
-        rng = np.random.default_rng(_KEYS_SEED)
+        rng = np.random.default_rng(0x5EED)
         self.keys = rng.integers(0, 2**64, n_rows, dtype=np.uint64)
         self.shape = n_rows, n_features, n_sharing
-        self.max_row_sets = max(
-            256, _REMEMBERED_BYTES // (8 * n_sharing * (n_features + 2) ** 2)
-        )
+        bytes_of_sums = 8 * n_sharing * (n_features + 2) ** 2
+        self.max_row_sets = max(256, 2**26 // bytes_of_sums)
         self.row_sets: dict[int, _RowSet] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -529,7 +524,7 @@ class LinearLeafObjective(TargetLoss):
 
 def term_penalty_of_rows(n_rows: float) -> float:
     """Return the penalty for a term of a leaf where no cross-validation chooses it."""
-    return _TERM_FACTOR * float(np.log(n_rows + 1.0)) / n_rows
+    return 0.05 * float(np.log(n_rows + 1.0)) / n_rows
 
 
 def features_asked(leaves: str | LinearLeaves, dataset: Dataset) -> np.ndarray | None:

@@ -589,9 +589,8 @@ def compose(
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     objective = objective or _PLAIN[not dataset.n_classes]
-    name: Any = _NAMES_OF_CONFIGURED.get(type(objective), objective)
-    is_known = isinstance(name, str) and name in names
-    kind: Any = LOSSES[name] if is_known else type(as_objective(objective, dataset))
+    loss = as_objective(objective, dataset)
+    kind: Any = LOSSES[objective] if loss is None else type(loss)
     parts = {
         LINES: leaves not in ("auto", "constant", SCORE),
         OUTPUTS: dataset.outputs is not None,
@@ -615,7 +614,6 @@ def compose(
         raise ValueError(
             f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None."
         )
-    loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss
     lines = loss if isinstance(loss, LinearLeafObjective) else None

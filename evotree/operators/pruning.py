@@ -46,7 +46,7 @@ from evotree.operators.structure.splice import (
     finish_nodes,
     make_nodes,
 )
-from evotree.tree import Individual, ObliqueTree, sizes_of_kept
+from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
 
 _SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
 
@@ -161,10 +161,7 @@ def kept_nodes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes that a pruning keeps, in order, and the sizes of their subtrees after it."""
     cut = np.flatnonzero(marks & (subtree_size > 1))
-    n_above = np.zeros(len(marks) + 1, dtype=np.int64)  # cut nodes above each node
-    np.add.at(n_above, cut + 1, 1)
-    np.add.at(n_above, cut + subtree_size[cut], -1)
-    is_kept = np.cumsum(n_above[:-1]) == 0
+    is_kept = node_depths(subtree_size, cut) == 0
     return np.flatnonzero(is_kept).astype(np.int32), sizes_of_kept(
         is_kept, subtree_size
     )

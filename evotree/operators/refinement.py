@@ -48,7 +48,7 @@ from evotree.fitness.base import (
     loss_of_targets,
     loss_unit,
 )
-from evotree.fitness.node import Criterion, Node
+from evotree.fitness.node import ERROR, Node
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear, Sparse
@@ -59,8 +59,8 @@ from evotree.operators.splitters.registry import (
     splitter_of,
 )
 from evotree.operators.structure.splice import (
+    part_rows,
     partition_tree,
-    rows_of_all_nodes,
 )
 from evotree.rng import as_generator, below, make_streams, next_uint64, uniform
 from evotree.tree import (
@@ -79,8 +79,6 @@ Splits: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Weights, thresholds and `subtree_size` of a tree, as `ObliqueTree.splits` has them."""
 
 SPARSE_ROWS = 4_096  # most that the features of a split are chosen by
-_ERROR = int(Criterion.ERROR)
-_FEW_ROWS = 1024  # that a reduced problem may have however few rows there are
 
 
 @inner_kernel
@@ -158,7 +156,7 @@ def reduced_problem(
     step = 1.0
     if max_rows is not None:
         # Copies with noise tell no more than the rows that they are of.
-        max_rows = min(max_rows, max(_FEW_ROWS, dataset.n_rows))
+        max_rows = min(max_rows, max(1024, dataset.n_rows))
         if rows.size > max_rows:
             step = rows.size / max_rows  # rows for which each of the drawn ones stands
             drawn = (np.arange(max_rows) + uniform(stream)) * step
@@ -178,7 +176,7 @@ def reduced_problem(
     if cost.size == 0:
         return None
     return Node.of(
-        care, goes_right, step * cost, n_classes=2, criterion=_ERROR, min_rows=1
+        care, goes_right, step * cost, n_classes=2, criterion=ERROR, min_rows=1
     )
 
 
@@ -462,9 +460,19 @@ def with_all_nodes(
     individual: Individual, dataset: Dataset, splits: Splits
 ) -> Individual:
     """Return an individual of the whole of a tree, also of what no row reaches, without counts."""
-    counts = np.zeros((len(splits[2]), dataset.n_statistics))
-    rows = rows_of_all_nodes(dataset.X, *splits)
-    whole = Individual((*splits, *rows, counts, NO_ANSWERS))
+    weights, thresholds, size = splits
+    n_rows = dataset.n_distinct
+    order = np.arange(n_rows, dtype=np.int32)
+    start = np.zeros(len(size), dtype=np.int32)
+    end = np.full(len(size), n_rows, dtype=np.int32)
+    for k in np.flatnonzero(size > 1).tolist():
+        lo, hi, left = int(start[k]), int(end[k]), k + 1
+        right = left + size[left]
+        middle = part_rows(dataset.X, order, lo, hi, weights[k], float(thresholds[k]))
+        start[left], end[left] = lo, middle
+        start[right], end[right] = middle, hi
+    counts = np.zeros((len(size), dataset.n_statistics))
+    whole = Individual((*splits, order, start, end, counts, NO_ANSWERS))
     whole.stream = individual.stream
     return whole
 
@@ -477,11 +485,6 @@ _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
 
 NODE_ROWS = 32_768
 """Most rows that a node is refined by; so many tell a hyperplane from its neighbours."""
-
-# The features of so many splits are chosen in one sweep; this share of the sweeps chooses among
-# splits of all widths.
-_MAX_SWEPT_SPLITS = 256
-_ANY_WIDTH_SHARE = 0.25
 
 Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
@@ -529,7 +532,7 @@ def refine_linear(
     splitter = draw_sparse(
         C,
         stream,
-        widths="any" if uniform(stream) < _ANY_WIDTH_SHARE else "same",
+        widths="any" if uniform(stream) < 0.25 else "same",
         max_features=max_features,
         term_cost=term_penalty * loss_unit(dataset),
     )
@@ -539,7 +542,7 @@ def refine_linear(
         splitter,
         term_penalty=term_penalty,
         max_rows=SPARSE_ROWS,
-        max_nodes=_MAX_SWEPT_SPLITS,
+        max_nodes=256,
     )
 
 

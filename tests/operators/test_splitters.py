@@ -40,7 +40,7 @@ SEARCHES = {
     "oc1": OC1(n_restarts=4),
     "oc1 anywhere": OC1(n_restarts=3, random_start=True, min_rows_per_feature=0.0),
     "wodt": WODT(start="groups"),
-    "wodt random": WODT(n_starts=3, start="random", rescale=False, max_iter=5),
+    "wodt random": WODT(start="random", rescale=False, max_iter=5),
     "cart_lc as given": CartLC(standardized=False, elimination=0.0),
 }
 OTHERS = {
@@ -238,7 +238,7 @@ def test_targets_are_refused(splitter):
         (OC1, {"n_restarts": -1, "n_jumps": 1.5}),
         (OC1, {"stagnation_step": 0.0, "min_rows_per_feature": np.nan}),
         (Sparse, {"widths": "other", "loss": "other", "max_features": 0}),
-        (WODT, {"n_starts": 0, "start": "zero", "max_iter": 0, "tol": np.nan}),
+        (WODT, {"start": "zero", "max_iter": 0, "tol": np.nan}),
     ],
 )
 def test_parameters_are_checked(kind, bad):

@@ -112,11 +112,10 @@ def grow(
 def weights_to_grow_by(dataset: Dataset) -> np.ndarray:
     """Return the weights of the rows, by what errors on their classes cost."""
     # Breiman et al. (1984, section 4.4): altered priors stand for costs that criteria do not know.
-    if dataset.n_classes == 0 or dataset.objective is None:
-        return dataset.sample_weight
-    weights = dataset.objective.class_weights(
-        np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
-    )
+    weights = None
+    if dataset.n_classes and dataset.objective is not None:
+        totals = np.bincount(dataset.y, dataset.sample_weight, dataset.n_classes)
+        weights = dataset.objective.class_weights(totals)
     if weights is None:
         return dataset.sample_weight
     return read_only(dataset.sample_weight * weights[dataset.y])

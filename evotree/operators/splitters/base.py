@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from evotree._jit import dot_kernel, kernel, read_only
+from evotree._jit import dot_kernel, kernel
 from evotree.fitness.node import (
     Node,
     choose_threshold,
@@ -142,16 +142,6 @@ def search_features(node, scores, cuts):
         scores[j], cuts[j] = line_search(node, node.X[:, j].copy(), t, scratch)
 
 
-def axis_split(node: Node, feature: int, threshold: float) -> Split:
-    """Return the split on one feature, with the score that `score_hyperplane` has of it."""
-    column = np.ascontiguousarray(node.X[:, feature : feature + 1])
-    alone = node._replace(X=read_only(column))
-    weights = np.zeros(node.X.shape[1])
-    weights[feature] = 1.0
-    score = score_hyperplane(alone, np.ones(1), threshold)
-    return Split(weights, float(threshold), score)
-
-
 @dataclass(frozen=True)
 class Axis:
     """The best axis-parallel split, found exactly in O(d n log n) at worst.
@@ -166,4 +156,6 @@ class Axis:
         feature = int(np.argmin(scores))
         if scores[feature] == np.inf:
             return None
-        return axis_split(node, feature, cuts[feature])
+        weights = np.zeros(node.X.shape[1])
+        weights[feature] = 1.0
+        return scored_split(node, weights, cuts[feature])

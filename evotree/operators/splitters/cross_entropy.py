@@ -48,11 +48,6 @@ from evotree.rng import as_generator
 MAX_LENGTH = 1.0 - 1e-10
 """The mean resultant length counts as at most this, so that the concentration stays finite."""
 
-_NEWTON_STEPS = 2
-# Beyond, the denominator of a Newton step is nothing but rounding, and Banerjee's value is exact
-# to six digits.
-_NEWTON_LIMIT = 1e6
-
 
 def sample_directions(
     generator: np.random.Generator, mu: np.ndarray, kappa: float, n: int
@@ -115,10 +110,12 @@ def concentration(length: float, p: int) -> float:
     # is very large, it is Banerjee's approximation, exact to many digits there.
     length = min(length, MAX_LENGTH)
     banerjee = length * (p - length * length) / (1.0 - length * length)
-    if not 0.0 < banerjee < _NEWTON_LIMIT:
+    # Beyond, the denominator of a Newton step is nothing but rounding, and this value is exact to
+    # six digits.
+    if not 0.0 < banerjee < 1e6:
         return max(0.0, banerjee)
     kappa = banerjee
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(2):
         ratio = bessel_ratio(kappa, p)
         slope = 1.0 - ratio * ratio - (p - 1) / kappa * ratio
         if not slope > 0.0:
@@ -137,13 +134,8 @@ def fit_directions(directions: np.ndarray) -> tuple[np.ndarray, float]:
     return resultant / (length or 1.0), concentration(length / n, p)
 
 
-# A column whose range is this small beside its values counts as constant.
-_ROUNDING = 1e-12
-# An interquartile range this small beside the deviation tells of ties, not of scale.
-_TIES = 1e-9
 # What projections leave of a dependent column, beside its largest entry.
 _DEPENDENT = 1e-9
-_BLOCK = 1 << 18  # numbers of a block of projections
 
 
 class SortedRows(NamedTuple):
@@ -181,10 +173,9 @@ def column_frame(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndar
     places = [(passed >= share * total).argmax(axis=0) for share in (0.25, 0.5, 0.75)]
     values = np.take_along_axis(X, order, axis=0)
     first, location, third = np.take_along_axis(values, np.array(places), axis=0)
-    scale = np.where(third - first <= _TIES * deviation, deviation, third - first)
-    is_constant = width <= np.maximum(
-        1e-100, _ROUNDING * np.maximum(abs(low), abs(high))
-    )
+    # An interquartile range that is small beside the deviation tells of ties, not of scale.
+    scale = np.where(third - first <= 1e-9 * deviation, deviation, third - first)
+    is_constant = width <= np.maximum(1e-100, 1e-12 * np.maximum(abs(low), abs(high)))
     return location, np.where(is_constant, 0.0, scale)
 
 
@@ -270,14 +261,10 @@ def score_directions(
 ) -> np.ndarray:
     """Return the scores of directions: the rows with ``direction @ Z <= 0`` go left."""
     scores = np.empty(directions.shape[0])
-    size = max(16, _BLOCK // Z.shape[1])
+    size = max(16, 2**18 // Z.shape[1])  # of a block of directions
     for lo in range(0, len(scores), size):
         score_projections(directions[lo : lo + size] @ Z, rows, scores[lo : lo + size])
     return scores
-
-
-# So many of the last incumbents are scored on all rows, in double precision.
-_FINALISTS = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -337,9 +324,10 @@ class CrossEntropy(Configuration):
                 if scores[at] < lowest:
                     lowest = scores[at]
                     incumbents.append(directions[at].copy())
+        # The last incumbents are scored on all rows.
         finalists = [
             scored_split(node, *denormalize(direction, frame, node.X.shape[1]))
-            for direction in reversed(incumbents[-_FINALISTS:])
+            for direction in reversed(incumbents[-5:])
         ]
         best = min(finalists, key=attrgetter("score"), default=None)
         if best is not None and (self.refine_threshold or best.score == np.inf):

@@ -37,7 +37,6 @@ from evotree.operators.splitters.base import Axis, Split, best_split_along
 from evotree.rng import below, uniform
 
 _SAME = 1e-12  # scores that differ by less, in units of the node's, are equal but for rounding
-_LARGE = 1e6
 
 
 def columns_to_perturb(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
@@ -116,7 +115,7 @@ def move_along_line(Z, a, usable, m, alpha, r):
             a[usable[u]] += alpha * r[usable[u]]
     for i in range(Z.shape[1]):
         Z[d + 1, i] += alpha * Z[m, i]
-    if abs(alpha) > _LARGE:
+    if abs(alpha) > 1e6:
         largest = 0.0
         for k in range(d + 1):
             largest = max(largest, abs(a[k]))
@@ -310,8 +309,6 @@ class OC1(Configuration):
 
 # ---- the linear combinations of CART -------------------------------------------------------------
 
-_OFFSETS = (-0.25, 0.0, 0.25)  # gamma in the paper
-
 
 def standardize(
     Z: np.ndarray, weight: np.ndarray, usable: np.ndarray
@@ -349,7 +346,7 @@ def improve(node, Z, usable, b, r, m, current, same, scratch):
     """Take the best step for a coefficient, or for the threshold, the last; return the score."""
     last = b.shape[0] - 1
     score, best_delta, best_offset = np.inf, 0.0, 0.0
-    for offset in _OFFSETS:
+    for offset in (-0.25, 0.0, 0.25):  # gamma in the paper
         if m < last or offset == 0.0:
             aim(Z, r, m, offset)
             lower, delta = line_search(node, Z[last + 1], Z[last + 2], scratch)
