@@ -57,6 +57,8 @@ _TEXTS = {
         Nodes with fewer training rows are leaves; equal rows count one by one, whatever they weigh.
     min_samples_leaf : int, at least 1, default=1
         A split leaves at least so many training rows on each side, counted likewise.
+    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
+        A split leaves at least this share of the whole weight on each side.
     ccp_alpha : float, at least 0, default=0.0
         Minimal cost-complexity pruning: the smallest subtree that minimizes the impurity plus
         `ccp_alpha` for each leaf is kept, as in scikit-learn. Not with `pruning`.""",
@@ -164,6 +166,9 @@ class GreedyTree(LocalTree):
     ] = None
     min_samples_split: Annotated[int, Interval(Integral, 2, None, closed="left")] = 2
     min_samples_leaf: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
+    min_weight_fraction_leaf: Annotated[
+        float, Interval(Real, 0.0, 0.5, closed="both")
+    ] = 0.0
     ccp_alpha: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
     pruning: Annotated[str | None, StrOptions(set(induction.PRUNINGS)), None] = None
     validation_fraction: Annotated[
@@ -228,6 +233,7 @@ class GreedyTree(LocalTree):
                 max_depth=self.max_depth,
                 min_samples_split=self.min_samples_split,
                 min_samples_leaf=self.min_samples_leaf,
+                min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             ),
             stream=stream,
         )

@@ -18,7 +18,7 @@ from evotree.operators.splitters.registry import SPLITTERS
     [
         ObliqueTreeClassifier(),
         ObliqueTreeClassifier("axis", pruning="cost_complexity"),
-        ObliqueTreeClassifier("linear", pruning="cross_validation"),
+        ObliqueTreeClassifier("linear"),
         ObliqueTreeRegressor("axis", max_depth=4),
     ]
 )

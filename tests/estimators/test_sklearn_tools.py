@@ -79,7 +79,9 @@ AUTO = BRIEF | {
         brief(max_samples=0.3, max_generations=12),
         brief(islands=2, max_generations=12),
         brief(EvoTreeRegressor, max_samples=10, max_generations=20),
-        ObliqueTreeClassifier("axis", class_weight="balanced", min_samples_leaf=2),
+        ObliqueTreeClassifier(
+            "axis", class_weight="balanced", min_weight_fraction_leaf=0.01
+        ),
         ObliqueTreeClassifier("dipole", pruning="cross_validation"),
         ObliqueTreeRegressor("axis", pruning="cross_validation"),
         TAOClassifier(depth=3, loss="svm", class_weight="balanced"),

@@ -101,3 +101,12 @@ def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(
         not tree.weights[tree.is_leaf].any() and not tree.thresholds[tree.is_leaf].any()
     )
     np.testing.assert_array_equal(tree.order, np.arange(12))
+
+
+def test_sides_have_the_least_share_of_the_weight():
+    rng, X, slope, weight = problem(0)
+    dataset = Dataset.from_arrays(X, slope ^ (rng.random(len(slope)) < 0.2), weight)
+    limits = GrowthLimits(min_weight_fraction_leaf=0.1)
+    tree = grow(dataset, Axis(), limits=limits, stream=stream_of())
+    least = tree.counts[tree.is_leaf].sum(axis=1).min()
+    assert least >= 0.1 * dataset.total_weight and len(tree) > 1

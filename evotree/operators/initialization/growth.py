@@ -37,6 +37,7 @@ class GrowthLimits:
     max_depth: int | None = None
     min_samples_split: int = 2
     min_samples_leaf: int = 1
+    min_weight_fraction_leaf: float = 0.0
     # When they are over, all nodes that are left are leaves.
     seconds: float = math.inf
 
@@ -59,6 +60,7 @@ def grow(
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
     # A plain number: members of an enumeration cost numba 90 us a call.
     code = int(Criterion[criterion.upper()])
+    least_weight = limits.min_weight_fraction_leaf * weight.sum()
     times = np.maximum(dataset.multiplicity, 1)
     fewest_rows = max(limits.min_samples_split, 2 * limits.min_samples_leaf)
     max_depth = math.inf if limits.max_depth is None else limits.max_depth
@@ -96,6 +98,8 @@ def grow(
         mid = part_rows(X, rows, 0, len(rows), split.weights, split.threshold)
         sides = rows[:mid], rows[mid:]
         if min(map(len, sides)) < limits.min_samples_leaf:
+            continue
+        if least_weight and min(weight[side].sum() for side in sides) < least_weight:
             continue
         weights[-1] = split.weights
         thresholds[-1] = split.threshold
