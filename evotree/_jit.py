@@ -24,8 +24,6 @@ from numba.core.event import Event, Listener, register
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _ADDITIONS_IN_ANY_ORDER = {"reassoc", "contract"}
-# A kernel of so many bytes of Python's code is called by its address.
-_LONG_CODE_BYTES = 300
 
 
 def _compiled_type(argument: Any, is_written: bool) -> types.Type:
@@ -263,7 +261,8 @@ def _compile(
                 **options,
             )
             if dispatcher is not function:  # as it is with NUMBA_DISABLE_JIT
-                is_long = is_long or len(function.__code__.co_code) >= _LONG_CODE_BYTES
+                # Of so many bytes of Python's code it is called by its address.
+                is_long = is_long or len(function.__code__.co_code) >= 300
                 _tune(dispatcher, writes, is_long, works or _works)
             return dispatcher
         except Exception as error:

@@ -35,14 +35,11 @@ EVENTS = "event"
 HELD_OUT, TRAINED_ON = 1, -1
 """What a fold of a user does with the rows of a part; 0 for neither."""
 
-_TARGET_STRATA = 10
 _LINE = 128  # bytes; processors fetch lines of 64 by pairs
 _ENCODERS = (
     ": the estimators encode categories and missing values, and so do fit_columns and encode of "
     "evotree.tables.columns"
 )
-# The share of the components other than the first, of several outputs.
-_SHARE_OF_OTHERS = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -929,9 +926,7 @@ def _canonical_rows(
     """Return the distinct rows with weight, sorted, their summed weights, and how many each was."""
     if not weight.all():
         has_weight = weight > 0.0
-        X = X[has_weight]
-        codes = codes[has_weight]
-        weight = weight[has_weight]
+        X, codes, weight = (array[has_weight] for array in (X, codes, weight))
         extras = {name: column[has_weight] for name, column in extras.items()}
     # Rows that differ in an extra column stay apart.
     extra_codes = [
@@ -964,7 +959,7 @@ def leading_component(outputs: np.ndarray, sample_weight: np.ndarray) -> np.ndar
     centred = outputs - sample_weight @ outputs / sample_weight.sum()
     _, directions = np.linalg.eigh((centred * sample_weight[:, np.newaxis]).T @ centred)
     scores = centred @ directions[:, ::-1]
-    shares = _SHARE_OF_OTHERS / np.arange(1.0, n_outputs + 1.0)
+    shares = 1e-3 / np.arange(1.0, n_outputs + 1.0)
     shares[0] = 1.0
     target: np.ndarray = scores @ shares / np.sqrt(n_outputs)
     return -target if target[np.abs(target).argmax()] < 0.0 else target
@@ -1049,7 +1044,7 @@ def strata_of(dataset: Dataset) -> np.ndarray:
     n_rows = y.shape[0]
     rank = np.empty(n_rows, dtype=np.int64)
     rank[np.argsort(y, kind="stable")] = np.arange(n_rows)
-    return rank * _TARGET_STRATA // n_rows
+    return rank * 10 // n_rows
 
 
 def shares_of_groups(strata: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -1157,45 +1152,27 @@ def jitter(
     rng.standard_normal(out=copies)
     copies *= noise * dataset.spread * varies
     copies += rows.X
-    if n_copies == 0:
-        return with_rows(rows, X, rows.y, rows.sample_weight, rows.extras, rows.outputs)
+    known = dataset if n_copies else rows  # the first rows, which are given ones
 
     def with_copies(merged: Any, unmerged: Any) -> np.ndarray:
-        return np.concatenate([merged, *[unmerged] * n_copies])
+        parts = [unmerged] * max(1, n_copies)
+        return np.concatenate([merged, *parts] if n_copies else parts)
 
     has_outputs = dataset.outputs is not None
-    return with_rows(
-        dataset,
-        X,
-        with_copies(dataset.y, rows.y),
-        with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1),
-        {
+    return replace(
+        known,
+        X=X,
+        y=with_copies(dataset.y, rows.y),
+        sample_weight=with_copies(dataset.sample_weight, rows.sample_weight)
+        / (n_copies + 1),
+        outputs=with_copies(dataset.outputs, rows.outputs) if has_outputs else None,
+        given=None,
+        given_targets=None,
+        multiplicity=np.pad(known.multiplicity, (0, len(X) - len(known.X))),
+        extras={
             name: with_copies(dataset.extras[name], rows.extras[name])
             for name in rows.extras
         },
-        with_copies(dataset.outputs, rows.outputs) if has_outputs else None,
-    )
-
-
-def with_rows(
-    dataset: Dataset,
-    X: np.ndarray,
-    y: np.ndarray,
-    weight: np.ndarray,
-    extras: dict[str, np.ndarray] | None = None,
-    outputs: np.ndarray | None = None,
-) -> Dataset:
-    """Return a data set of other rows, the first of them the training rows or these with noise."""
-    return replace(
-        dataset,
-        X=X,
-        y=y,
-        sample_weight=weight,
-        outputs=outputs,
-        given=None,
-        given_targets=None,
-        multiplicity=np.pad(dataset.multiplicity, (0, X.shape[0] - dataset.X.shape[0])),
-        extras=extras or {},
     )
 
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from deap import base
-from scipy.sparse import csc_matrix, csr_matrix
+from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 from evotree._jit import dot_kernel, kernel, read_only
@@ -36,6 +36,7 @@ from evotree.leaf_models import (
     SharedModels,
     check_arrays,
 )
+from evotree.schema import LARGEST, is_number
 
 # Rows that are routed together.
 _ROUTED_ROWS = 1024
@@ -111,9 +112,12 @@ def route(X, weights, thresholds, subtree_size, leaves):
                 leaves[rows[t]] = k
 
 
-def node_depths(subtree_size: np.ndarray) -> np.ndarray:
-    """Return the depth of every node, the root's being 0."""
-    splits = np.flatnonzero(subtree_size > 1)
+def node_depths(
+    subtree_size: np.ndarray, splits: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how many splits, or how many of some splits, are above every node."""
+    if splits is None:
+        splits = np.flatnonzero(subtree_size > 1)
     # The subtrees that have begun, less those that have ended, at each node.
     n_begun = np.zeros(len(subtree_size) + 1, dtype=np.int32)
     n_begun[splits + 1] = 1
@@ -418,14 +422,12 @@ class ObliqueTree:
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; rows are as for
         `apply`.
         """
-        # Column k of `passed` has the nodes that are reached through node k: its subtree.
-        first = np.append(0, np.cumsum(self.subtree_size, dtype=np.int64))
-        reached = np.arange(first[-1]) + np.repeat(
-            np.arange(self.n_nodes) - first[:-1], self.subtree_size
+        # Row k of `passed` has the nodes on the way to node k: those whose subtree it is in.
+        nodes = np.arange(self.n_nodes)
+        passed = (nodes <= nodes[:, None]) & (
+            nodes[:, None] < nodes + self.subtree_size
         )
-        ones = np.ones(reached.size, dtype=np.int64)
-        passed = csc_matrix((ones, reached, first), shape=(self.n_nodes, self.n_nodes))
-        return passed.tocsr()[self.apply(X)]
+        return csr_matrix(passed, dtype=np.int64)[self.apply(X)]
 
     def predict_value(self, X: np.ndarray) -> np.ndarray:
         """Return what the leaf that each row reaches predicts, of shape (n_samples, n_outputs)."""
@@ -454,16 +456,13 @@ class ObliqueTree:
 
     def validate(self) -> "ObliqueTree":
         """Check that the arrays form one tree, and return it; an error names what is wrong."""
-        if self.subtree_size.ndim != 1 or not len(self.subtree_size):
-            raise ValueError(
-                f"subtree_size has shape {self.subtree_size.shape}: allowed is one size of each "
-                "node."
-            )
-        for name in ("weights", "values"):
+        dimensions = {"subtree_size": 1, "weights": 2, "values": 2}
+        for name, n_dimensions in dimensions.items():
             array = getattr(self, name)
-            if array.ndim != 2:
+            if array.ndim != n_dimensions or not len(array):
                 raise ValueError(
-                    f"{name} has shape {array.shape}: allowed are 2 dimensions."
+                    f"{name} has shape {array.shape}: allowed are {n_dimensions} dimensions, and "
+                    "at least one node."
                 )
         n_nodes, n_outputs = self.n_nodes, self.values.shape[1]
         width = n_outputs if self.output_names is None else 1
@@ -689,25 +688,15 @@ class FitnessMax(base.Fitness):
     __hash__ = base.Fitness.__hash__
 
 
-# A fitness whose square, and the sum of some squares, is finite.
-_LARGEST_FITNESS = 1e100
-
-
 def set_fitness(individual: Any, values: Any) -> None:
     """Give an individual its fitness."""
     n_objectives = len(individual.fitness.weights)
-    is_sound = isinstance(values, tuple) and len(values) == n_objectives
-    try:
-        is_sound = is_sound and all(
-            -_LARGEST_FITNESS <= value <= _LARGEST_FITNESS for value in values
-        )
-    except (TypeError, ValueError):
-        is_sound = False
-    if not is_sound:
+    is_tuple = isinstance(values, tuple) and len(values) == n_objectives
+    if not is_tuple or not all(map(is_number, values)):
         raise ValueError(
             f"evaluate returned {values!r}: allowed is a tuple of {n_objectives} finite "
             f"number{'s' if n_objectives > 1 else ''}, of magnitudes up to "
-            f"{_LARGEST_FITNESS:g}, as many as {type(individual.fitness).__name__} has objectives."
+            f"{LARGEST:g}, as many as {type(individual.fitness).__name__} has objectives."
         )
     individual.fitness.values = values
 

@@ -17,7 +17,7 @@ from evotree.operators.initialization.population import (
     init_seed,
 )
 from evotree.operators.pruning import prune, prune_cross_validated
-from evotree.operators.refinement import LinearRefiner, Resplit, tao_sweep
+from evotree.operators.refinement import refine_linear, refine_split, tao_sweep
 from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
@@ -45,7 +45,7 @@ __all__ += ["mut_nodes", "mut_terms", "cx_trees"]
 # Selection of parents, and of those who live on.
 __all__ += ["sel_proportional", "sel_crowded", "replace_best", "replace_nsga2"]
 # Refinement: a sweep of TAO, linear classifiers at nodes, another split by any splitter.
-__all__ += ["tao_sweep", "LinearRefiner", "Resplit"]
+__all__ += ["tao_sweep", "refine_linear", "refine_split"]
 # Pruning by the fitness, and by cross-validation; rounding of finished trees.
 __all__ += ["prune", "prune_cross_validated", "round_tree"]
 # Constraints that every tree keeps.

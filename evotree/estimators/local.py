@@ -59,9 +59,6 @@ _TEXTS = {
         A split leaves at least so many training rows on each side, counted likewise.
     min_weight_fraction_leaf : float in [0, 0.5], default=0.0
         A split leaves at least this share of the whole weight on each side.
-    min_impurity_decrease : float, at least 0, default=0.0
-        A split lowers the criterion by at least so much, times the share of the weight that
-        reaches its node.
     ccp_alpha : float, at least 0, default=0.0
         Minimal cost-complexity pruning: the smallest subtree that minimizes the impurity plus
         `ccp_alpha` for each leaf is kept, as in scikit-learn. Not with `pruning`.""",
@@ -172,9 +169,6 @@ class GreedyTree(LocalTree):
     min_weight_fraction_leaf: Annotated[
         float, Interval(Real, 0.0, 0.5, closed="both")
     ] = 0.0
-    min_impurity_decrease: Annotated[
-        float, Interval(Real, 0.0, None, closed="left")
-    ] = 0.0
     ccp_alpha: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
     pruning: Annotated[str | None, StrOptions(set(induction.PRUNINGS)), None] = None
     validation_fraction: Annotated[
@@ -235,18 +229,13 @@ class GreedyTree(LocalTree):
             dataset,
             as_splitter(self.splitter),
             self.criterion,
-            self._limits(dataset),
+            induction.GrowthLimits(
+                max_depth=self.max_depth,
+                min_samples_split=self.min_samples_split,
+                min_samples_leaf=self.min_samples_leaf,
+                min_weight_fraction_leaf=self.min_weight_fraction_leaf,
+            ),
             stream=stream,
-        )
-
-    def _limits(self, dataset: Dataset) -> induction.GrowthLimits:
-        """Return what says where nodes are leaves, in the units of the data set."""
-        return induction.GrowthLimits(
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            min_impurity_decrease=self.min_impurity_decrease / _unit(dataset) ** 2,
         )
 
 
@@ -268,12 +257,12 @@ class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
         `evotree.operators`, such as ``OC1(n_restarts=5)``.
     criterion : str, default="gini"
         What a split is scored by: ``"entropy"``, ``"gini"``, ``"twoing"``, ``"error"``,
-        ``"max_minority"``, ``"sum_minority"`` or ``"sum_of_variances"``.
+        ``"max_minority"`` or ``"sum_minority"``.
     <LIMITS>
-    pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
+    pruning : {"cost_complexity", "cross_validation"} or None, default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
-        part of the rows, ``"cross_validation"`` by cross-validation; ``"reduced_error"`` cuts
-        what does not help on a held-out part. The leaves of the pruned tree predict by all rows.
+        part of the rows, ``"cross_validation"`` by cross-validation. The leaves of the pruned tree
+        predict by all rows.
     <VALIDATION>
     <CLASSES>
 
@@ -317,10 +306,10 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
     criterion : str, default="squared_error"
         What a split is scored by: ``"squared_error"``; `EvoTreeRegressor` has other losses.
     <LIMITS>
-    pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
+    pruning : {"cost_complexity", "cross_validation"} or None, default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
-        part of the rows, ``"cross_validation"`` by cross-validation; ``"reduced_error"`` cuts
-        what does not help on a held-out part. The leaves of the pruned tree predict by all rows.
+        part of the rows, ``"cross_validation"`` by cross-validation. The leaves of the pruned tree
+        predict by all rows.
     <VALIDATION>
     leaves : {"constant", "linear"} or LinearLeaves, default="constant"
         What leaves hold: the mean of their targets, or a bounded linear model of few terms, as for
@@ -398,7 +387,7 @@ class AlternatingTree(LocalTree):
         )
         if isinstance(self.init, str) and self.init == RANDOM:
             return induction.grow_on_sample(
-                dataset, dataset, induction.RandomHalves(), stream, limits=limits
+                dataset, dataset, induction.random_halves, stream, limits=limits
             )
         if isinstance(self.init, str) or callable(self.init):
             individual = induction.grow(

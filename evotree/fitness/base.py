@@ -23,7 +23,7 @@ from deap import base
 
 from evotree._jit import inner_kernel, kernel
 from evotree.dataset import Dataset
-from evotree.fitness.leaves import SQUARED, quality_of_losses, target_loss
+from evotree.fitness.leaves import SQUARED, target_loss
 from evotree.fitted import Fitted
 from evotree.schema import columns_asked, text_of
 from evotree.tables.frames import by_label, order_of
@@ -250,9 +250,8 @@ class ClassLoss(Objective):
 
     def quality(self, tree: Leafed) -> float:
         """Return 1 less the mean loss of the rows."""
-        return float(
-            quality_of_losses(tree.counts, tree.subtree_size, self.table(tree))
-        )
+        lost = (tree.counts * self.table(tree))[tree.subtree_size == 1].sum()
+        return 1.0 - float(lost / tree.counts[0].sum())
 
     def risk(self, tree: Leafed) -> np.ndarray:
         """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""

@@ -33,7 +33,6 @@ LEAST_MEAN = 1e-9
 
 # A score is differentiated by changing a confusion matrix by this share of the weight.
 _STEP_SHARE = 1e-6
-_MOST_PASSES = 8
 
 
 @kernel
@@ -97,43 +96,16 @@ def relabel(confusion, counts, k, old, new):
 
 
 @inner_kernel
-def label_by_threshold(counts, subtree_size, measure, positive, labels):
-    """Label the leaves of two classes by the threshold of their shares with the highest score."""
-    # The best labels for F1 are those of a threshold, half of the score (Lipton, Elkan and
-    # Naryanaswamy 2014, "Optimal thresholding of classifiers to maximize F1 measure", ECML).
-    n = subtree_size.shape[0]
-    confusion = np.zeros((2, 2))
-    leaves = np.empty(n, dtype=np.int64)
-    shares = np.empty(n)
-    n_leaves = 0
-    for k in range(n):
-        if subtree_size[k] == 1:
-            leaves[n_leaves] = k
-            shares[n_leaves] = -counts[k, 1] / (counts[k, 0] + counts[k, 1])
-            n_leaves += 1
-            confusion[0, 0] += counts[k, 0]
-            confusion[1, 0] += counts[k, 1]
-    order = np.argsort(shares[:n_leaves])
-    best, n_positive = score_confusion(confusion, measure, positive), 0
-    for at in range(n_leaves):
-        k = leaves[order[at]]
-        relabel(confusion, counts, k, 0, 1)
-        is_end = at + 1 == n_leaves or shares[order[at + 1]] != shares[order[at]]
-        score = score_confusion(confusion, measure, positive)
-        if is_end and score > best:
-            best, n_positive = score, at + 1
-    for at in range(n_leaves):
-        labels[leaves[order[at]]] = at < n_positive
-
-
-@inner_kernel
 def label_in_turn(counts, subtree_size, measure, positive, labels):
-    """Change the labels of leaves one after the other, until no other label raises the score."""
+    """Change labels of leaves in turn until no other one raises the score, which is returned."""
+    # For F1 of one class that is the best score there is: a leaf raises it where its share of the
+    # class is above half of it, which is the threshold of the best labels (Lipton, Elkan and
+    # Naryanaswamy 2014, "Optimal thresholding of classifiers to maximize F1 measure", ECML).
     n_classes = counts.shape[1]
     confusion = np.zeros((n_classes, n_classes))
     fill_confusion(counts, subtree_size, labels, confusion)
     best = score_confusion(confusion, measure, positive)
-    for _ in range(_MOST_PASSES):
+    for _ in range(8):
         before = best
         for k in range(subtree_size.shape[0]):
             if subtree_size[k] > 1:
@@ -151,6 +123,7 @@ def label_in_turn(counts, subtree_size, measure, positive, labels):
             labels[k] = present
         if best <= before:
             break
+    return best
 
 
 @kernel
@@ -158,12 +131,14 @@ def score_labels(counts, subtree_size, measure, positive):
     """Return the labels of the leaves with the highest score, what errors cost, and the score."""
     n_classes = counts.shape[1]
     labels = np.zeros(counts.shape[0], dtype=np.int64)
-    if n_classes == 2:
-        label_by_threshold(counts, subtree_size, measure, positive, labels)
-    else:
-        for k in range(counts.shape[0]):
-            labels[k] = counts[k].argmax()
-    label_in_turn(counts, subtree_size, measure, positive, labels)
+    balanced = labels.copy()
+    for k in range(counts.shape[0]):
+        labels[k] = counts[k].argmax()
+        balanced[k] = (counts[k] / np.maximum(counts[0], _STEP_SHARE)).argmax()
+    # Of two starts, as other scores than F1 of one class have several local optima.
+    by_majority = label_in_turn(counts, subtree_size, measure, positive, labels)
+    if label_in_turn(counts, subtree_size, measure, positive, balanced) > by_majority:
+        labels = balanced
     confusion = np.zeros((n_classes, n_classes))
     costs = np.zeros((n_classes, n_classes))
     fill_confusion(counts, subtree_size, labels, confusion)
@@ -172,11 +147,10 @@ def score_labels(counts, subtree_size, measure, positive):
     for a in range(n_classes):
         for b in range(n_classes):
             if a != b:
-                confusion[a, a] -= _STEP_SHARE * weight
-                confusion[a, b] += _STEP_SHARE * weight
-                changed = score_confusion(confusion, measure, positive)
-                confusion[a, a] += _STEP_SHARE * weight
-                confusion[a, b] -= _STEP_SHARE * weight
+                moved = confusion.copy()
+                moved[a, a] -= _STEP_SHARE * weight
+                moved[a, b] += _STEP_SHARE * weight
+                changed = score_confusion(moved, measure, positive)
                 costs[a, b] = max(0.0, (score - changed) / _STEP_SHARE)
                 largest = max(largest, costs[a, b])
     # Where only one label is predicted a score may say nothing of errors: classes count alike.
@@ -187,18 +161,6 @@ def score_labels(counts, subtree_size, measure, positive):
                 costs[a, b] = 0.0 if a == b else weight / (n_classes * total)
     labels = np.where(subtree_size > 1, cheapest_labels(counts, costs), labels)
     return labels, costs, score
-
-
-@kernel
-def quality_of_losses(counts, subtree_size, losses):
-    """Return 1 less the mean loss of the rows, by a loss table."""
-    lost = total = 0.0
-    for k in range(subtree_size.shape[0]):
-        if subtree_size[k] == 1:
-            for c in range(counts.shape[1]):
-                total += counts[k, c]
-                lost += counts[k, c] * losses[k, c]
-    return 1.0 - lost / total
 
 
 @inner_kernel

@@ -29,16 +29,16 @@ that begin with those of their parents.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import xlogy
 
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import LinearLeaves
 from evotree.dataset import Dataset, leading_component
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, TargetLoss, routed_rows
-from evotree.fitness.leaves import LEAST_MEAN, isotonic_values
+from evotree.fitness.leaves import isotonic_values
 from evotree.fitness.probabilities import (
     ModelRows,
     Strength,
@@ -58,12 +58,8 @@ LEAST_ROWS = 10
 
 # Predictions may leave the range of a leaf's targets by this share of it, on each side.
 _WIDENED_SHARE = 0.25
-_REMEMBERED_BYTES = 1 << 26  # in sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
-_KEYS_SEED = 0x5EED
 _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
-# The penalty for a term is this times log(n) / n.
-_TERM_FACTOR = 0.05
 
 
 def node_keys(tree: Any, keys: np.ndarray) -> list[int]:
@@ -235,12 +231,11 @@ class _Memory:
     """What is remembered of sets of rows."""
 
     def __init__(self, n_rows: int, n_features: int, n_sharing: int = 1) -> None:
-        rng = np.random.default_rng(_KEYS_SEED)
+        rng = np.random.default_rng(0x5EED)
         self.keys = rng.integers(0, 2**64, n_rows, dtype=np.uint64)
         self.shape = n_rows, n_features, n_sharing
-        self.max_row_sets = max(
-            256, _REMEMBERED_BYTES // (8 * n_sharing * (n_features + 2) ** 2)
-        )
+        bytes_of_sums = 8 * n_sharing * (n_features + 2) ** 2
+        self.max_row_sets = max(256, 2**26 // bytes_of_sums)
         self.row_sets: dict[int, _RowSet] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -529,7 +524,7 @@ class LinearLeafObjective(TargetLoss):
 
 def term_penalty_of_rows(n_rows: float) -> float:
     """Return the penalty for a term of a leaf where no cross-validation chooses it."""
-    return _TERM_FACTOR * float(np.log(n_rows + 1.0)) / n_rows
+    return 0.05 * float(np.log(n_rows + 1.0)) / n_rows
 
 
 def features_asked(leaves: str | LinearLeaves, dataset: Dataset) -> np.ndarray | None:
@@ -556,29 +551,6 @@ def lines_asked(
 # ---- several outputs -----------------------------------------------------------------------------
 
 
-@kernel
-def output_sums(order, start, end, subtree_size, outputs, sample_weight):
-    """Return sums over the rows of each node, of shape (n_nodes, n_outputs + 2).
-
-    They are those of w y for each output, of w y**2 over all outputs, and of w.
-    """
-    n_outputs = outputs.shape[1]
-    sums = np.zeros((subtree_size.shape[0], n_outputs + 2))
-    for k in range(subtree_size.shape[0] - 1, -1, -1):
-        if subtree_size[k] > 1:
-            right = k + 1 + subtree_size[k + 1]
-            for c in range(n_outputs + 2):
-                sums[k, c] = sums[k + 1, c] + sums[right, c]
-            continue
-        for t in range(start[k], end[k]):
-            i = order[t]
-            for o in range(n_outputs):
-                sums[k, o] += sample_weight[i] * outputs[i, o]
-                sums[k, n_outputs] += sample_weight[i] * outputs[i, o] ** 2
-            sums[k, n_outputs + 1] += sample_weight[i]
-    return sums
-
-
 @dataclass(frozen=True, eq=False)
 class MeansOfOutputs(TargetLoss):
     """The squared error of several outputs, whose means the leaves predict."""
@@ -596,16 +568,21 @@ class MeansOfOutputs(TargetLoss):
         """Return the leading component of the outputs of some rows."""
         return leading_component(self.rows.outputs[rows], self.rows.sample_weight[rows])
 
-    def _sums(self, tree: Any) -> np.ndarray:
-        """Return `output_sums` of the rows that the objective is bound to."""
-        return output_sums(
-            tree.order,
-            tree.start,
-            tree.end,
-            tree.subtree_size,
-            self.rows.outputs,
-            self.rows.sample_weight,
+    @cached_property
+    def _moments(self) -> np.ndarray:
+        """The w y of each row for each output, w y**2 over all outputs, and w."""
+        outputs, weight = self.rows.outputs, self.rows.sample_weight
+        squares = np.square(outputs).sum(axis=1)
+        return weight[:, None] * np.column_stack(
+            [outputs, squares, np.ones_like(squares)]
         )
+
+    def _sums(self, tree: Any) -> np.ndarray:
+        """Return the sums of the moments of each node's rows, (n_nodes, n_outputs + 2)."""
+        sums: np.ndarray = np.add.reduceat(self._moments[tree.order], tree.start)
+        for k in np.flatnonzero(tree.subtree_size > 1)[::-1].tolist():
+            sums[k] = sums[k + 1] + sums[k + 1 + tree.subtree_size[k + 1]]
+        return sums
 
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared error of each node as a leaf, a share of the whole, (n_nodes,)."""
@@ -796,14 +773,6 @@ def rows_of_counts(dataset: Dataset) -> ModelRows:
 def rates_of(scores: np.ndarray, dataset: Dataset) -> np.ndarray:
     """Return the raw rates of rows by their scores, (n_rows,)."""
     return dataset.target_mean * finite_exp(scores[:, 0])
-
-
-def rate_losses(rates: np.ndarray, dataset: Dataset) -> np.ndarray:
-    """Return half of Poisson's deviance of rows, by raw rates, in the units of the targets."""
-    scale = dataset.target_scale
-    counts = np.maximum(0.0, dataset.y + dataset.target_mean / scale)
-    means = np.maximum(LEAST_MEAN, rates / scale)
-    return means - counts + xlogy(counts, counts / means)
 
 
 def scores_of_rows(scores: np.ndarray, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:

@@ -14,8 +14,6 @@ entropy               ``-sum p log2 p`` (information gain, Quinlan 1986)
 gini                  ``1 - sum p**2`` (Breiman et al. 1984)
 error                 ``1 - max p``
 sum_minority          the same (Heath et al. 1993)
-sum_of_variances      variance of the class numbers, 1 for the node's most frequent class, 2
-                      for the next, and so on (Murthy et al. 1994, section 2.4)
 squared_error         variance of the targets
 ====================  ==================================================================
 
@@ -158,8 +156,7 @@ def argsort(values):
 
 Criterion = IntEnum(
     "Criterion",
-    "ENTROPY GINI TWOING ERROR MAX_MINORITY SUM_MINORITY SUM_OF_VARIANCES "
-    "SQUARED_ERROR",
+    "ENTROPY GINI TWOING ERROR MAX_MINORITY SUM_MINORITY SQUARED_ERROR",
     start=0,
 )
 """Codes of the criteria, as the kernels take them; their names in lower case are parameters."""
@@ -167,8 +164,7 @@ Criterion = IntEnum(
 CLASSIFICATION = tuple(c.name.lower() for c in Criterion if c < Criterion.SQUARED_ERROR)
 """Names of the criteria for classes."""
 
-ENTROPY, GINI, TWOING, ERROR, MAX_MINORITY = map(int, list(Criterion)[:5])
-SUM_MINORITY, SUM_OF_VARIANCES, SQUARED_ERROR = range(5, 8)
+ENTROPY, GINI, TWOING, ERROR, MAX_MINORITY, SUM_MINORITY, SQUARED_ERROR = range(7)
 """The codes as plain numbers, for kernels."""
 
 
@@ -188,7 +184,7 @@ def weight_of(counts):
 
 
 @inner_kernel
-def weighted_impurity(criterion, counts, weight, rank):
+def weighted_impurity(criterion, counts, weight):
     """Return the impurity of one side by an additive criterion, times its weight."""
     if weight <= 0.0:
         return 0.0
@@ -203,19 +199,13 @@ def weighted_impurity(criterion, counts, weight, rank):
         for c in range(counts.shape[0]):
             total += xlog2x(counts[c])
         return max(0.0, xlog2x(weight) - total)
-    if criterion == SUM_OF_VARIANCES:
-        mean = 0.0
-        for c in range(counts.shape[0]):
-            mean += counts[c] * rank[c]
-            total += counts[c] * rank[c] * rank[c]
-        return max(0.0, total - mean * mean / weight)
     for c in range(counts.shape[0]):
         total = max(total, counts[c])
     return weight - total
 
 
 @inner_kernel
-def split_score(criterion, left, right, rank):
+def split_score(criterion, left, right):
     """Return the score of a split, to be minimized."""
     if criterion == SQUARED_ERROR:
         n_left, n_right = left[0], right[0]
@@ -230,23 +220,11 @@ def split_score(criterion, left, right, rank):
             distance += abs(left[c] * n_right - right[c] * n_left)
         distance /= total
         return -distance * distance / (n_left * n_right)
-    impurity_left = weighted_impurity(criterion, left, n_left, rank)
-    impurity_right = weighted_impurity(criterion, right, n_right, rank)
+    impurity_left = weighted_impurity(criterion, left, n_left)
+    impurity_right = weighted_impurity(criterion, right, n_right)
     if criterion == MAX_MINORITY:
         return max(impurity_left, impurity_right) / total
     return (impurity_left + impurity_right) / total
-
-
-@kernel
-def class_ranks(counts):
-    """Return numbers of the classes by falling weight: 1 for the most frequent; ties in order."""
-    rank = np.empty(counts.shape[0])
-    for c in range(counts.shape[0]):
-        rank[c] = 1.0
-        for other in range(counts.shape[0]):
-            if counts[other] > counts[c] or (counts[other] == counts[c] and other < c):
-                rank[c] += 1.0
-    return rank
 
 
 class Node(NamedTuple):
@@ -286,7 +264,6 @@ class SplitScratch(NamedTuple):
     # Class weights of the sides; sums of w, w y and w y**2 for regression.
     left: np.ndarray
     right: np.ndarray
-    rank: np.ndarray  # numbers of the classes, for the sum of variances
     # The values k log2 k of whole numbers up to the node's weight; empty for other weights.
     table: np.ndarray
     events: np.ndarray  # where on the line each row changes sides
@@ -334,7 +311,6 @@ def make_split_scratch(node):
     return SplitScratch(
         left,
         np.zeros(left.shape[0]),
-        class_ranks(left),
         table,
         np.empty(n),
         np.empty(n, dtype=np.int32),
@@ -354,7 +330,7 @@ def clear_sides(scratch):
 @inner_kernel
 def score_sides(node, scratch):
     """Return the score of the split whose sides' statistics stand in `scratch`."""
-    return split_score(node.criterion, scratch.left, scratch.right, scratch.rank)
+    return split_score(node.criterion, scratch.left, scratch.right)
 
 
 @inner_kernel
@@ -403,12 +379,6 @@ def score_hyperplane(node, w, threshold):
     s = np.empty(node.X.shape[0])
     write_distances(node, w, threshold, s)
     return score_distances(node, s, make_split_scratch(node))
-
-
-@kernel
-def score_undivided(node):
-    """Return the score of a node without a split."""
-    return undivided_score(node, make_split_scratch(node))
 
 
 # Rows whose places on a line agree but for rounding cannot be parted by a point of the line.

@@ -312,19 +312,12 @@ class OwnObjective(_OfAccuracy):
         """What messages call the callable."""
         return str(getattr(self.function, "__name__", repr(self.function)))
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether the callable takes `Leaves`."""
-        return len(self._parameters) > 1
-
     def scores(self, tree: Leafed) -> tuple[float, ...]:
         """Return what the callable returns, as a tuple."""
         is_leaf = tree.subtree_size == 1
         counts = tree.counts[is_leaf]
-        if self.needs_rows:
-            returned = self.function(counts, self._leaves(tree, is_leaf))
-        else:
-            returned = self.function(counts)
+        leaves = [self._leaves(tree, is_leaf)] if len(self._parameters) > 1 else []
+        returned = self.function(counts, *leaves)
         scores = returned if isinstance(returned, tuple) else (returned,)
         if not scores or not all(
             isinstance(s, Real) and math.isfinite(s) for s in scores
@@ -338,9 +331,9 @@ class OwnObjective(_OfAccuracy):
     def _leaves(self, tree: Any, is_leaf: np.ndarray) -> Leaves:
         """Return what the callable may ask for besides the counts."""
         rows = self.rows
+        n_rows = (tree.end - tree.start)[is_leaf]
         leaf = np.empty(rows.y.shape[0], dtype=np.int64)
-        for place, k in enumerate(np.flatnonzero(is_leaf)):
-            leaf[tree.order[tree.start[k] : tree.end[k]]] = place
+        leaf[tree.order] = np.repeat(np.arange(len(n_rows)), n_rows)
         y = rows.y if rows.n_classes else rows.raw_targets
         return Leaves(leaf, y, rows.sample_weight, rows.classes, rows.extras)
 
@@ -596,9 +589,8 @@ def compose(
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     objective = objective or _PLAIN[not dataset.n_classes]
-    name: Any = _NAMES_OF_CONFIGURED.get(type(objective), objective)
-    is_known = isinstance(name, str) and name in names
-    kind: Any = LOSSES[name] if is_known else type(as_objective(objective, dataset))
+    loss = as_objective(objective, dataset)
+    kind: Any = LOSSES[objective] if loss is None else type(loss)
     parts = {
         LINES: leaves not in ("auto", "constant", SCORE),
         OUTPUTS: dataset.outputs is not None,
@@ -622,7 +614,6 @@ def compose(
         raise ValueError(
             f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None."
         )
-    loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss
     lines = loss if isinstance(loss, LinearLeafObjective) else None

@@ -32,14 +32,8 @@ STARTS = (1.5, 6.0, 24.0, 96.0)
 """Common slopes to begin with: the last leave little of a deep tree soft."""
 
 _MAX_ROWS, _MAX_ITERATIONS = 50_000, 50
-# These cost a tenth of a fit for all trees of its front together.
-# cells are rows times leaves
-_BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = (
-    500,
-    30_000,
-    10,
-)
-_FEW_OF_CLASS = 10  # rows that are kept of each class, if it has as many
+# These cost a tenth of a fit for all trees of its front together; cells are rows times leaves.
+_BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = 500, 30_000, 10
 _BLOCK = 2048  # rows whose probabilities are held at once
 _EPSILON = np.finfo(np.float64).eps
 _LEAST_SCALE = np.finfo(np.float64).tiny / _EPSILON  # by which slopes can be divided
@@ -152,7 +146,7 @@ def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.
     weighted by the rows of the class. Equal probabilities, but for rounding, count half.
     """
     losses = np.zeros(len(y))
-    shares = np.round(shares, _RANKED_DIGITS)
+    shares = np.round(shares, 9)  # those that agree in so many digits have one rank
     for label in np.unique(y).tolist():
         inside = y == label
         if inside.all():
@@ -167,9 +161,6 @@ def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.
         losses[inside] = 1.0 - 0.5 * (below + upto) / total[-1]
     return losses
 
-
-# Probabilities that agree in so many digits have one rank.
-_RANKED_DIGITS = 9
 
 LEAST = 1e-3
 """No probability counts as less in the logarithmic loss."""
@@ -198,8 +189,8 @@ def _thinned(dataset: Dataset, max_rows: int) -> tuple[np.ndarray | slice, np.nd
     factors = np.ones(dataset.n_classes)
     for label in np.unique(dataset.y).tolist():
         inside = np.flatnonzero(dataset.y == label)
-        # Of a rare class rows are kept in spite of the step: it would have no probability.
-        kept = inside[:: max(1, min(step, len(inside) // _FEW_OF_CLASS))]
+        # Of a rare class ten rows are kept in spite of the step: it would have no probability.
+        kept = inside[:: max(1, min(step, len(inside) // 10))]
         is_kept[kept] = True
         weight = dataset.sample_weight
         factors[label] = weight[inside].sum() / weight[kept].sum()
@@ -355,10 +346,8 @@ COSTS = (0.003, 0.03, 0.3, 3.0)
 HALVINGS = 4
 """How often the terms of a model are halved at most."""
 
-_LARGEST_LOG_RATE = 500.0
 _FREE = 1e-4  # penalty of the intercept of the root
 _MAX_STEPS = 100
-_MAX_CELLS = 500e6  # rows times coefficients times iterations, of many of them
 _NEWTON_CELLS = (
     2e6  # rows times squared coefficients, up to which Newton's method is quicker
 )
@@ -447,7 +436,8 @@ def fit_scores(
     if n_rows * n_free**2 <= _NEWTON_CELLS:
         scores[is_free] = _newton(loss, curvature, start[is_free], end)
         return scores
-    most = max(20, min(_MAX_STEPS, int(_MAX_CELLS / (n_rows * n_free))))
+    # Of many rows and coefficients there are few iterations.
+    most = max(20, min(_MAX_STEPS, int(500e6 / (n_rows * n_free))))
     scores[is_free] = _minimum(loss, start[is_free], end, maxiter=most, ftol=1e-7)
     return scores
 
@@ -511,4 +501,4 @@ def path_of_models(
 
 def finite_exp(scores: np.ndarray) -> np.ndarray:
     """Return exponentials that are finite."""
-    return np.exp(np.minimum(scores, _LARGEST_LOG_RATE))
+    return np.exp(np.minimum(scores, 500.0))

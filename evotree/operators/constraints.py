@@ -43,9 +43,6 @@ from evotree.schema import Bend, CategoricalColumn, Schema, columns_asked
 from evotree.tables.frames import by_label
 from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
 
-# A repair may undo what another one did.
-_REPAIR_ROUNDS = 8
-
 
 class Constraint(Protocol):
     """Something that every tree of a search keeps; a single leaf, or what is held, keeps any."""
@@ -75,7 +72,7 @@ def repair(
     individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
 ) -> Individual:
     """Let a tree keep all constraints; it is changed in place."""
-    for _ in range(_REPAIR_ROUNDS):
+    for _ in range(8):  # a repair may undo what another one did
         broken = [c for c in constraints if not c.keeps(individual, dataset)]
         if not broken:
             return individual
@@ -191,8 +188,6 @@ def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
 
 # ---- the shape of trees --------------------------------------------------------------------------
 
-_ROW_COUNT_ROUNDING = 1e-9
-
 
 @dataclass(frozen=True)
 class ShapeLimits:
@@ -275,7 +270,7 @@ class ShapeLimits:
             return np.zeros(len(individual), dtype=bool)
         before = np.append(0, np.cumsum(dataset.multiplicity[individual.order]))
         n_rows = before[individual.end] - before[individual.start]
-        least = math.ceil(self.min_leaf_share * n_rows[0] - _ROW_COUNT_ROUNDING)
+        least = math.ceil(self.min_leaf_share * n_rows[0] - 1e-9)  # but for rounding
         return individual.is_leaf & (n_rows < least)
 
 
@@ -518,8 +513,6 @@ def _is_raw(dataset: Dataset) -> bool:
 
 # ---- monotonic trees -----------------------------------------------------------------------------
 
-_CLASSIFIER_C = 1.0
-
 
 def check_monotonic_cst(
     monotonic_cst: Any, schema: Schema, n_classes: int = 0
@@ -645,7 +638,7 @@ class MonotonicConstraint:
         theta = start_at(node.X, weights, threshold)
         support = np.flatnonzero(weights)
         while support.size:
-            if not fit_on(node, theta, support, _CLASSIFIER_C):
+            if not fit_on(node, theta, support, 1.0):
                 return None
             turned = theta[:-1] * pulls < 0.0
             if not turned.any():

@@ -20,8 +20,7 @@ from evotree.fitness.base import (
     loss_unit,
     losses_at,
 )
-from evotree.fitness.leaves import PINBALL, POISSON, SQUARED
-from evotree.fitness.linear_leaves import rate_losses
+from evotree.fitness.leaves import PINBALL, SQUARED
 from evotree.fitness.probabilities import PROBABILITY_LOSSES
 from evotree.tree import Individual, ObliqueTree, SoftSides
 
@@ -43,28 +42,22 @@ def row_losses(
     rows says: where that is no sum over rows, by what errors cost in the tree, or in `reference`.
     Targets lose by the squared error, Poisson's deviance, or the pinball loss of a quantile.
     """
-    X = rows.X if isinstance(tree, Individual) else rows.raw
+    is_individual = isinstance(tree, Individual)
+    X = rows.X if is_individual else rows.raw
     if kind is not None:
         shares = tree.predict_value(X) if sides is None else sides.predict(tree, X)
         return prediction_losses(shares, rows, kind)
-    judged: Any = tree
-    objective = rows.bound_objective
-    if isinstance(tree, Individual):
-        objective = tree.objective
-    elif rows.n_classes == 0:
+    if isinstance(tree, Individual) and rows.n_classes == 0:
+        rule = loss_of_targets(rows)
+        return losses_at(leaf_table(tree, 0), tree.apply(X), X, rows.targets, *rule)
+    if rows.n_classes == 0:
         return target_losses(tree.predict_value(X), rows)
-    elif objective is None or tree.models is not None:
+    judged: Any = tree if is_individual else tree.counted()
+    objective = judged.objective if is_individual else rows.bound_objective
+    if objective is None or tree.models is not None:
         return tree.label_losses(X, rows.y)
-    else:
-        judged = tree.counted()
-    leaves = tree.apply(X)
-    if rows.n_classes == 0 or objective is None:
-        table = leaf_table(judged, rows.n_classes)
-    else:
-        table = objective.held_out_table(judged, reference or judged)
-    if rows.n_classes:
-        return table[leaves, rows.y]
-    return losses_at(table, leaves, X, rows.targets, *loss_of_targets(rows))
+    table = objective.held_out_table(judged, reference or judged)
+    return table[tree.apply(X), rows.y]
 
 
 def prediction_losses(
@@ -78,15 +71,11 @@ def prediction_losses(
 
 def target_losses(predicted: np.ndarray, rows: Dataset) -> np.ndarray:
     """Return what targets lose by raw predictions, (n_rows,) or (n_rows, n_outputs)."""
-    loss, level, _ = loss_of_targets(rows)
-    if loss == POISSON:
-        return rate_losses(predicted.reshape(-1), rows)
-    targets = rows.targets.reshape(rows.n_distinct, -1)
-    predicted = predicted.reshape(targets.shape)
-    error = targets - (predicted - rows.target_mean) / rows.target_scale
-    if loss == PINBALL:
-        return np.where(error > 0.0, level * error, (level - 1.0) * error)[:, 0]
-    return (error**2).sum(axis=1)
+    # Each row is a leaf of its own.
+    rule, leaves = loss_of_targets(rows), np.arange(rows.n_distinct, dtype=np.int32)
+    standard = predicted.reshape(rows.n_distinct, -1) - rows.target_mean
+    table = np.ascontiguousarray(standard / rows.target_scale)
+    return losses_at(table, leaves, rows.X, rows.targets, *rule)
 
 
 def null_loss(rows: Dataset) -> float:

@@ -3,16 +3,14 @@
 Every rule of pruning is one question. A node has a risk as if it were a leaf, a tree has the sum of
 the risks of its leaves, and nodes and terms have a price; which pruning is the cheapest?
 `cheapest` answers it for one price, `weakest_links` for all of them (Breiman et al. 1984, chapter
-3). What splits cost by their terms is in `split_prices` alone. The risk makes the rule: that of the
-training rows gives cost-complexity pruning, that of other rows, at no price, reduced-error pruning.
+3). What splits cost by their terms is in `split_prices` alone.
 
 A pruning is a mask of the nodes whose subtrees become leaves, ``marks``; those inside a marked
 subtree do not matter.
 
 Minimal cost-complexity pruning has a cheapest pruning for every alpha, the price of a leaf. One
 tree of this sequence is chosen by rows that the tree was not grown on, held out (`prune_held_out`)
-or in turn (`prune_cross_validated`). `prune_reduced_error` looks at the held-out rows alone
-(Quinlan 1987).
+or in turn (`prune_cross_validated`).
 """
 
 from collections.abc import Callable
@@ -35,7 +33,6 @@ from evotree.fitness.base import (
 )
 from evotree.fitness.node import (
     Criterion,
-    class_ranks,
     sort_rows,
     weight_of,
     weighted_impurity,
@@ -49,7 +46,7 @@ from evotree.operators.structure.splice import (
     finish_nodes,
     make_nodes,
 )
-from evotree.tree import Individual, ObliqueTree, sizes_of_kept
+from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
 
 _SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
 
@@ -89,10 +86,9 @@ def cheapest(risk, subtree_size, node_price, split_price):
 def impurities(criterion, counts):
     """Return the impurity of every node as a leaf, times its weight."""
     risk = np.empty(counts.shape[0])
-    rank = class_ranks(counts[0])
     for k in range(counts.shape[0]):
         weight = counts[k, 0] if criterion == _SQUARED_ERROR else weight_of(counts[k])
-        risk[k] = weighted_impurity(criterion, counts[k], weight, rank)
+        risk[k] = weighted_impurity(criterion, counts[k], weight)
     return risk
 
 
@@ -165,10 +161,7 @@ def kept_nodes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes that a pruning keeps, in order, and the sizes of their subtrees after it."""
     cut = np.flatnonzero(marks & (subtree_size > 1))
-    n_above = np.zeros(len(marks) + 1, dtype=np.int64)  # cut nodes above each node
-    np.add.at(n_above, cut + 1, 1)
-    np.add.at(n_above, cut + subtree_size[cut], -1)
-    is_kept = np.cumsum(n_above[:-1]) == 0
+    is_kept = node_depths(subtree_size, cut) == 0
     return np.flatnonzero(is_kept).astype(np.int32), sizes_of_kept(
         is_kept, subtree_size
     )
@@ -325,19 +318,6 @@ def parents_of(subtree_size: np.ndarray) -> np.ndarray:
     return parents
 
 
-def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return what each node would lose as a leaf on the rows that reach it."""
-    table, parents = loss_table(tree, held_out), parents_of(tree.subtree_size)
-    nodes, losses = tree.apply(held_out.X), np.zeros(len(tree))
-    weight = held_out.sample_weight
-    while weight.any():
-        lost = weight * losses_of_rows(table, nodes, held_out)
-        losses += np.bincount(nodes, lost, len(tree))
-        weight = np.where(nodes == 0, 0.0, weight)
-        nodes = parents[nodes]
-    return losses
-
-
 def losses_of_rows(
     table: np.ndarray, nodes: np.ndarray, held_out: Dataset
 ) -> np.ndarray:
@@ -413,10 +393,3 @@ def prune_cross_validated(
         links = weakest_links(risk, tree.subtree_size)
         moments = moments + sequence_losses(tree, held_out, links, typical)
     return collapse_at <= alphas[choose_tree(moments, standard_errors)]
-
-
-def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Mark the subtrees whose loss on rows held out is not below that of a leaf in their place."""
-    # Bottom-up (Quinlan 1987): what is left is the smallest of the prunings with the lowest loss.
-    losses = node_losses(tree, held_out)
-    return cheapest(losses, tree.subtree_size, 0.0, np.zeros(len(losses)))

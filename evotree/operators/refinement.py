@@ -48,7 +48,7 @@ from evotree.fitness.base import (
     loss_of_targets,
     loss_unit,
 )
-from evotree.fitness.node import Criterion, Node
+from evotree.fitness.node import ERROR, Node
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear, Sparse
@@ -59,9 +59,8 @@ from evotree.operators.splitters.registry import (
     splitter_of,
 )
 from evotree.operators.structure.splice import (
-    Splits,
+    part_rows,
     partition_tree,
-    rows_of_all_nodes,
 )
 from evotree.rng import as_generator, below, make_streams, next_uint64, uniform
 from evotree.tree import (
@@ -76,9 +75,10 @@ from evotree.tree import (
 Hyperplane: TypeAlias = tuple[np.ndarray, float]
 """Normal vector and threshold of a split."""
 
+Splits: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Weights, thresholds and `subtree_size` of a tree, as `ObliqueTree.splits` has them."""
+
 SPARSE_ROWS = 4_096  # most that the features of a split are chosen by
-_ERROR = int(Criterion.ERROR)
-_FEW_ROWS = 1024  # that a reduced problem may have however few rows there are
 
 
 @inner_kernel
@@ -156,7 +156,7 @@ def reduced_problem(
     step = 1.0
     if max_rows is not None:
         # Copies with noise tell no more than the rows that they are of.
-        max_rows = min(max_rows, max(_FEW_ROWS, dataset.n_rows))
+        max_rows = min(max_rows, max(1024, dataset.n_rows))
         if rows.size > max_rows:
             step = rows.size / max_rows  # rows for which each of the drawn ones stands
             drawn = (np.arange(max_rows) + uniform(stream)) * step
@@ -176,7 +176,7 @@ def reduced_problem(
     if cost.size == 0:
         return None
     return Node.of(
-        care, goes_right, step * cost, n_classes=2, criterion=_ERROR, min_rows=1
+        care, goes_right, step * cost, n_classes=2, criterion=ERROR, min_rows=1
     )
 
 
@@ -218,7 +218,7 @@ def fitted_splits(
                 is_changed = True
     if not is_changed:
         return None
-    return Splits(dataset.allowed(weights), thresholds, individual.subtree_size)
+    return dataset.allowed(weights), thresholds, individual.subtree_size
 
 
 def refit_nodes(
@@ -256,6 +256,7 @@ def replace_splits(
     dataset: Dataset,
     weights: np.ndarray,
     thresholds: np.ndarray,
+    subtree_size: np.ndarray | None = None,
 ) -> None:
     """Give an individual other splits, and drop the parts that no row reaches."""
     individual.replace(
@@ -263,8 +264,8 @@ def replace_splits(
             dataset.rows,
             dataset.allowed(weights),
             thresholds,
-            individual.subtree_size,
-            individual.answers,
+            individual.subtree_size if subtree_size is None else subtree_size,
+            individual.answers if subtree_size is None else NO_ANSWERS,
             dataset.n_statistics,
         )
     )
@@ -410,8 +411,7 @@ def take_splits(
     With a penalty for terms it is not where the tree would be worse.
     """
     swept = individual.clone()
-    arrays = *splits, NO_ANSWERS
-    swept.replace(partition_tree(dataset.rows, *arrays, dataset.n_statistics))
+    replace_splits(swept, dataset, *splits)
     if term_penalty is not None:
         # A row on a hyperplane may fall to the other side than its projection above had it.
         fitness = PenalizedAccuracy(size_penalty=0.0, term_penalty=term_penalty)
@@ -460,9 +460,19 @@ def with_all_nodes(
     individual: Individual, dataset: Dataset, splits: Splits
 ) -> Individual:
     """Return an individual of the whole of a tree, also of what no row reaches, without counts."""
-    counts = np.zeros((len(splits.subtree_size), dataset.n_statistics))
-    rows = rows_of_all_nodes(dataset.X, *splits)
-    whole = Individual((*splits, *rows, counts, NO_ANSWERS))
+    weights, thresholds, size = splits
+    n_rows = dataset.n_distinct
+    order = np.arange(n_rows, dtype=np.int32)
+    start = np.zeros(len(size), dtype=np.int32)
+    end = np.full(len(size), n_rows, dtype=np.int32)
+    for k in np.flatnonzero(size > 1).tolist():
+        lo, hi, left = int(start[k]), int(end[k]), k + 1
+        right = left + size[left]
+        middle = part_rows(dataset.X, order, lo, hi, weights[k], float(thresholds[k]))
+        start[left], end[left] = lo, middle
+        start[right], end[right] = middle, hi
+    counts = np.zeros((len(size), dataset.n_statistics))
+    whole = Individual((*splits, order, start, end, counts, NO_ANSWERS))
     whole.stream = individual.stream
     return whole
 
@@ -475,11 +485,6 @@ _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
 
 NODE_ROWS = 32_768
 """Most rows that a node is refined by; so many tell a hyperplane from its neighbours."""
-
-# The features of so many splits are chosen in one sweep; this share of the sweeps chooses among
-# splits of all widths.
-_MAX_SWEPT_SPLITS = 256
-_ANY_WIDTH_SHARE = 0.25
 
 Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
@@ -504,66 +509,59 @@ def draw_sparse(C: tuple[float, float], stream: Any, **options: Any) -> Sparse:
     return Sparse(loss=drawn.loss, C=drawn.C, **options)
 
 
-@dataclass(frozen=True)
-class LinearRefiner:
-    """A refiner by linear classifiers: a sweep over all nodes."""
-
+def refine_linear(
+    individual: Individual,
+    dataset: Dataset,
+    *,
+    C: tuple[float, float],
+    is_sparse: bool = False,
+    penalty: str = "l2",
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
+) -> tuple[Individual]:
+    """Sweep over all nodes of an individual by linear classifiers, sparse or dense ones."""
     # Every refinement draws its loss and its C: the fitness shows what the data need. A sweep that
     # chooses the features of each split takes 256 splits at most, drawn among those of a larger
     # tree. A quarter of these sweeps choose among splits of all widths at each node, the others fit
     # the splits again on the features that they have; the best split on one feature competes in
     # both.
-    kind: str  # "tao", or "sparse", which chooses features
-    C: tuple[float, float]
-    penalty: str = "l2"
-    term_penalty: float = 0.0
-    max_features: int | None = None
-
-    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
-        """Refine an individual in place."""
-        stream = individual.stream
-        if self.kind != "sparse" and self.max_features is None:
-            dense = draw_linear(self.C, self.penalty, stream)
-            return tao_sweep(individual, dataset, dense, max_rows=NODE_ROWS)
-        widths = "any" if uniform(stream) < _ANY_WIDTH_SHARE else "same"
-        splitter = draw_sparse(
-            self.C,
-            stream,
-            widths=widths,
-            max_features=self.max_features,
-            term_cost=self.term_penalty * loss_unit(dataset),
-        )
-        return tao_sweep(
-            individual,
-            dataset,
-            splitter,
-            term_penalty=self.term_penalty,
-            max_rows=SPARSE_ROWS,
-            max_nodes=_MAX_SWEPT_SPLITS,
-        )
+    stream = individual.stream
+    if not is_sparse and max_features is None:
+        dense = draw_linear(C, penalty, stream)
+        return tao_sweep(individual, dataset, dense, max_rows=NODE_ROWS)
+    splitter = draw_sparse(
+        C,
+        stream,
+        widths="any" if uniform(stream) < 0.25 else "same",
+        max_features=max_features,
+        term_cost=term_penalty * loss_unit(dataset),
+    )
+    return tao_sweep(
+        individual,
+        dataset,
+        splitter,
+        term_penalty=term_penalty,
+        max_rows=SPARSE_ROWS,
+        max_nodes=256,
+    )
 
 
-@dataclass(frozen=True)
-class Resplit:
-    """Another split at one internal node, drawn uniformly: a splitter's of its reduced problem."""
-
-    splitter: Splitter
-
-    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
-        """Refine an individual in place."""
-        internal = np.flatnonzero(~individual.is_leaf)
-        if internal.size == 0:
-            return (individual,)
+def refine_split(
+    individual: Individual, dataset: Dataset, *, splitter: Splitter
+) -> tuple[Individual]:
+    """Give one internal node, drawn uniformly, a splitter's split of its reduced problem."""
+    internal = np.flatnonzero(~individual.is_leaf)
+    if internal.size > 0:
         stream = individual.stream
         refit_nodes(
             individual,
             dataset,
             [int(internal[below(stream, internal.size)])],
-            fit=partial(solve, splitter=self.splitter),
+            fit=partial(solve, splitter=splitter),
             stream=stream,
             max_rows=NODE_ROWS,
         )
-        return (individual,)
+    return (individual,)
 
 
 REFINERS = ("tao", "sparse", *SPLITTERS)
@@ -579,10 +577,17 @@ def make_refiner(
 ) -> Refiner:
     """Return the refiner of a name or a splitter, or the one that is given."""
     if isinstance(name, str) and name in ("tao", "sparse"):
-        return LinearRefiner(name, C, penalty, term_penalty, max_features)
+        return partial(
+            refine_linear,
+            C=C,
+            is_sparse=name == "sparse",
+            penalty=penalty,
+            term_penalty=term_penalty,
+            max_features=max_features,
+        )
     splitter = splitter_of(name)
     if splitter is not None:
-        return Resplit(bounded(splitter, max_features))
+        return partial(refine_split, splitter=bounded(splitter, max_features))
     if callable(name) and not isinstance(name, type):
         return name
     raise ValueError(

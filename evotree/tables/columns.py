@@ -48,8 +48,6 @@ MANY_CATEGORIES = 50
 
 _SHOWN_LEVELS = 3
 """Levels of a column in messages."""
-_SHOWN_ABSENT = 10
-"""Columns in the message that they are not there."""
 
 _TRUTH_VALUES = {"true": 1, "false": 0}
 _HELD = {"boolean": TRUTH, "integer": WHOLE}
@@ -326,7 +324,7 @@ def encode(
     if absent := [name for name in names if name not in present]:
         raise ValueError(
             f"the data lack {len(absent)} of the {len(names)} columns that the model needs: "
-            f"{listed([*map(repr, absent)], _SHOWN_ABSENT)}."
+            f"{listed([*map(repr, absent)], 10)}."
         )
     repeated = set(frame.columns[frame.columns.duplicated()])
     if twice := next((name for name in names if name in repeated), None):

@@ -20,7 +20,6 @@ from evotree.words import listed
 MANY_TARGETS = 20
 """More different numbers than this are no classes."""
 
-_SHOWN_LABELS = 5
 _KINDS: tuple[tuple[Any, Any], ...] = (
     (bool | np.bool_, bool),
     (Integral, np.int64),
@@ -178,7 +177,7 @@ def row_labels(values: Any) -> pd.Index | None:
 
 def _shown(labels: Any) -> str:
     """Return the first of some labels."""
-    return listed([*map(repr, labels)], _SHOWN_LABELS)
+    return listed([*map(repr, labels)], 5)
 
 
 # ---- labels of classes ---------------------------------------------------------------------------

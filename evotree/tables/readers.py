@@ -33,7 +33,6 @@ EXACT_NUMBERS: dict[str, Any] = (
 """Options of ``read_csv`` by which numbers are those of the text to the last bit."""
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _GUESSED_FROM_LINES = 100
-_GUESSED_FROM_BYTES = 2**22
 _COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"  # a number with a decimal comma
 # Numbers of decimal commas whose thousands have points.
 _POINTS = r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*"
@@ -107,7 +106,7 @@ def _read_csv(
     for sign, reason in _OTHER_FORMS.items():
         if raw.startswith(sign):
             raise ValueError(reason)
-    head = io.StringIO(raw[:_GUESSED_FROM_BYTES].decode(given["encoding"], "replace"))
+    head = io.StringIO(raw[: 2**22].decode(given["encoding"], "replace"))
     lines = list(islice(filter(str.strip, head), _GUESSED_FROM_LINES))
     options: dict[str, Any] = {
         # Types are inferred from whole columns; the first column is never taken for row names.

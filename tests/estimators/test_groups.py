@@ -163,7 +163,6 @@ DOORS = {
     "targets": evolved(EvoTreeRegressor, **FREE | {"max_generations": 1}),
     "cross_validation": greedy(),
     "cost_complexity": greedy(pruning="cost_complexity"),
-    "reduced_error": greedy(pruning="reduced_error"),
     "greedy targets": ObliqueTreeRegressor("axis", pruning="cross_validation"),
 }
 
@@ -313,8 +312,7 @@ def test_rows_in_time_are_never_held_out_before_those_trained_on(name, seen):
 
 def test_the_last_pair_is_what_greedy_trees_hold_out(seen):
     X, y, groups, *_ = copies()
-    for rule in ("cost_complexity", "reduced_error"):
-        greedy(pruning=rule).fit(X, y, cv=TimeSeriesSplit(3))
+    greedy(pruning="cost_complexity").fit(X, y, cv=TimeSeriesSplit(3))
     for _, held_out in seen:
         assert held_out.n_rows == len(X) // 4
 

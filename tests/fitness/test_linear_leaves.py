@@ -20,11 +20,12 @@ from evotree.fitness.linear_leaves import (
 )
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_dipolar
 from evotree.operators.losses import row_losses
-from evotree.operators.pruning import node_losses, prune
+from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.reference import linear_leaves as naive
+from tests.reference.pruning import node_losses
 from tests.strategies import populations, seeds, with_random_zeros
 
 N_FIXED = INTERCEPT + 1

@@ -35,9 +35,10 @@ from evotree.fitness.objectives import (
 from evotree.fitness.probabilities import LEAST, quick_shares
 from evotree.operators.constraints import MonotonicConstraint
 from evotree.operators.losses import row_losses
-from evotree.operators.pruning import node_losses, prune, prune_marked
+from evotree.operators.pruning import prune, prune_marked
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive
+from tests.reference.pruning import node_losses
 from tests.strategies import any_populations, populations, seeds, with_random_zeros
 
 each_loss = pytest.mark.parametrize("name", LOSSES)

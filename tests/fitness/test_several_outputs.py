@@ -15,10 +15,9 @@ from evotree.fitness.linear_leaves import (
     MeansOfOutputs,
 )
 from evotree.operators.losses import row_losses
-from evotree.operators.pruning import node_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import tao as naive
-from tests.reference.pruning import random_sizes
+from tests.reference.pruning import node_losses, random_sizes
 from tests.strategies import seeds
 
 

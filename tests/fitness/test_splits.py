@@ -13,12 +13,11 @@ from evotree.fitness.node import (
     Node,
     argsort,
     choose_threshold,
-    class_ranks,
     line_search,
     make_split_scratch,
     score_hyperplane,
-    score_undivided,
     split_score,
+    undivided_score,
 )
 from tests.reference import criteria as naive
 from tests.strategies import seeds
@@ -30,9 +29,15 @@ NOTHING = (np.inf, 0.0)
 
 
 @kernel
-def scored(criterion, left, right, rank):
+def scored(criterion, left, right):
     """The inner kernel, for Python."""
-    return split_score(criterion, left, right, rank)
+    return split_score(criterion, left, right)
+
+
+@kernel
+def score_undivided(node):
+    """The inner kernel, for Python."""
+    return undivided_score(node, make_split_scratch(node))
 
 
 @kernel
@@ -43,7 +48,7 @@ def search_line(node, s, t):
 
 def score(name, left, right):
     left, right = np.array(left, dtype=float), np.array(right, dtype=float)
-    return scored(Criterion[name.upper()], left, right, class_ranks(left + right))
+    return scored(Criterion[name.upper()], left, right)
 
 
 def undivided(name, counts):
@@ -89,7 +94,7 @@ def test_squared_error_is_never_negative():
     sums = np.zeros(3)
     for _ in range(200):
         sums += (1.0, 0.1, 0.1 * 0.1)
-        assert scored(Criterion.SQUARED_ERROR, sums, np.zeros(3), np.ones(3)) >= 0.0
+        assert scored(Criterion.SQUARED_ERROR, sums, np.zeros(3)) >= 0.0
 
 
 def make_node(rng, name, X, n_classes=2, kind="one", min_rows=1, y=None):

@@ -17,7 +17,6 @@ LIMITS = (
     {"max_depth": 1},
     {"min_samples_leaf": 7},
     {"min_samples_split": 20},
-    {"min_impurity_decrease": 0.004},
     {"max_depth": 6, "min_samples_leaf": 3, "min_samples_split": 9},
 )
 
@@ -47,11 +46,7 @@ def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
         kind, task = DecisionTreeClassifier, "classification"
         y = slope + (rng.random(len(slope)) < 0.15) * rng.integers(0, 3, len(slope))
     dataset = Dataset.from_arrays(X, y, weight, task=task)
-    limits = dict(limits)
     model = kind(criterion=criterion, random_state=0, **limits).fit(X, y, weight)
-    # The decrease is that of targets in their units.
-    if "min_impurity_decrease" in limits and criterion == "squared_error":
-        limits["min_impurity_decrease"] /= dataset.target_scale**2
     individual = grow(
         dataset, Axis(), criterion, GrowthLimits(**limits), stream=stream_of()
     )

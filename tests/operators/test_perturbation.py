@@ -13,10 +13,9 @@ from evotree.fitness.node import (
 from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.perturbation import (
     OC1,
-    ORDERS,
+    CartLC,
     columns_to_perturb,
     lowest_score,
-    search_cart_lc,
     search_oc1,
 )
 from tests.reference import smooth
@@ -54,11 +53,9 @@ def search(node, *parameters):
     search_oc1(searched, *columns, lowest_score(searched), *parameters)
 
 
-def test_a_perturbation_takes_the_best_value_of_a_coefficient():
-    """One move changes one coefficient, and none of its values is better."""
+def test_perturbations_end_where_no_value_of_a_coefficient_is_better():
     rng = np.random.default_rng(0)
-    moves = 0, ORDERS.index("random"), 1
-    moved = set()
+    n_moved = 0
     for name in (*CLASSIFICATION, "squared_error"):
         for seed in range(8):
             node = oblique_node(rng, name, 30, 3)
@@ -66,17 +63,15 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
             start[3] = -np.median(node.X @ start[:3])
             X = np.column_stack([node.X, np.ones(30)])
             goal, end = allowed_score(node, name, X @ start <= 0), np.zeros(4)
-            search(node, 1, moves, 1.0, start, goal, stream_of(seed), end)
+            search(node, 1, 0, 1.0, start, goal, stream_of(seed), end)
             if not end.any():
                 continue
-            (m,) = np.flatnonzero(end != start)
-            moved.add(m)
-            best = perturb_coefficient(node, name, start, m)
-            assert allowed_score(node, name, X @ end <= 0) == pytest.approx(
-                best, abs=1e-9
-            )
-            assert best < goal
-    assert moved == {0, 1, 2, 3}
+            n_moved += 1
+            found = allowed_score(node, name, X @ end <= 0)
+            assert found < goal
+            for m in range(4):
+                assert perturb_coefficient(node, name, end, m) >= found - 1e-9
+    assert n_moved > 30
 
 
 def test_when_oc1_is_axis_parallel():
@@ -108,7 +103,8 @@ def test_a_cycle_of_cart_lc(name):
         b, c = cart_lc_cycle(
             standard, name, weights * scale, threshold - weights @ mean
         )
-        search_cart_lc(node, 1, 0.0, 0.0, True, weights, threshold, stream_of())
+        one_cycle = CartLC(max_cycles=1, tol=0.0, elimination=0.0)
+        one_cycle.search(node, weights, threshold, stream_of())
         assert weights * scale == pytest.approx(b, abs=1e-9)
         goes_left = standard.X @ b <= c
         found = choose_threshold(node, weights)[0]
@@ -126,9 +122,8 @@ def test_elimination_costs_less_than_its_share_of_the_gain(name):
         for share in (0.0, 0.1, 0.3):
             weights, axis = np.zeros(6), Axis()(node, stream_of())
             weights[:] = axis.weights
-            search_cart_lc(
-                node, 50, 0.0, share, True, weights, axis.threshold, stream_of()
-            )
+            splitter = CartLC(max_cycles=50, tol=0.0, elimination=share)
+            splitter.search(node, weights, axis.threshold, stream_of())
             scores.append(choose_threshold(node, weights)[0])
             used.append((weights != 0.0).sum())
             assert flat - scores[-1] > (1.0 - share) * (flat - scores[0]) - 1e-9

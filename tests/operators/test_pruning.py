@@ -12,13 +12,11 @@ from evotree.operators.losses import loss_moments
 from evotree.operators.pruning import (
     cost_complexity_path,
     critical_alphas,
-    node_losses,
     node_risk,
     prune,
     prune_cross_validated,
     prune_held_out,
     prune_marked,
-    prune_reduced_error,
     prune_tree,
     sequence_losses,
     weakest_links,
@@ -207,23 +205,6 @@ def test_held_out_choice_tree_by_tree(drawn, k):
     )
     chosen = alphas[naive.k_se_choice(losses, weight, k)]
     np.testing.assert_array_equal(marks, collapse_at <= chosen)
-
-
-@given(held_out_trees())
-def test_reduced_error(drawn):
-    tree, held_out = drawn
-    losses = node_losses(tree, held_out)
-    loss, leaves = naive.reduced_error(losses, tree.subtree_size)
-    marks = prune_reduced_error(tree, held_out)
-    assert naive.leaves_after(tree.subtree_size, marks) == leaves
-    assert naive.row_losses(
-        tree, marks, held_out
-    ) @ held_out.sample_weight == pytest.approx(loss)
-    assert (
-        loss
-        <= min(losses[leaves].sum() for leaves in naive.prunings(tree.subtree_size))
-        + 1e-9
-    )
 
 
 @pytest.mark.parametrize("task", ("classification", "regression"))

@@ -18,16 +18,13 @@ from evotree.fitness.base import (
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.pruning import prune
 from evotree.operators.refinement import (
-    LinearRefiner,
     Refinement,
-    Resplit,
     as_refinement,
     choose_for_refinement,
     make_refiner,
     make_refiners,
     refine,
 )
-from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.perturbation import OC1
 from evotree.rng import make_streams
 from tests.strategies import (
@@ -72,14 +69,15 @@ def test_a_resplit_changes_one_test(name, wine_trees):
 
 def test_names_of_refiners_and_their_shares():
     C = (2.0, 2.0)
-    assert make_refiner("tao", C, "l1") == LinearRefiner("tao", C, "l1")
-    assert make_refiner("oc1", C) == Resplit(OC1())
-    own = Resplit(Axis()), Resplit(OC1(random_start=True)), stay
+    assert make_refiner("tao", C, "l1").keywords["penalty"] == "l1"
+    assert make_refiner("oc1", C).keywords == {"splitter": OC1()}
+    own = OC1(), OC1(random_start=True), stay
     refiners = make_refiners(Refinement(dict.fromkeys((*own, "tao"), 3.0), C=2.0))
-    assert list(refiners) == ["Resplit", "Resplit2", "stay", "tao"]
-    assert list(refiners.values()) == [
-        (0.25, one) for one in (*own, LinearRefiner("tao", C))
-    ]
+    assert list(refiners) == ["OC1", "OC12", "stay", "tao"]
+    assert [share for share, _ in refiners.values()] == [0.25] * 4
+    refiner = [refiner for _, refiner in refiners.values()]
+    assert [one.keywords["splitter"] for one in refiner[:2]] == [*own[:2]]
+    assert refiner[2] is stay and refiner[3].keywords["C"] == C
     whole = Refinement(("tao", "oc1"), probability=0.5)
     assert as_refinement(whole) is whole and whole.shares() == {"tao": 0.5, "oc1": 0.5}
     assert as_refinement(None) is None and as_refinement("oc1") == Refinement("oc1")

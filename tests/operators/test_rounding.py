@@ -178,7 +178,7 @@ def test_numbers_have_the_digits_that_are_asked_for(precision: int) -> None:
     ("X", "precision", "message"),
     [
         *((np.eye(2), bad, "precision") for bad in (0, 18, 2.0, "all")),
-        (np.eye(3), "auto", "the tree has 2 features"),
+        (np.eye(3), "auto", "rows of 2 features"),
         ([[np.nan, 1.0]], "auto", "NaN"),
     ],
 )

@@ -27,8 +27,8 @@ from evotree.operators.initialization.population import (
     init_seed,
     prune_weakest_links,
     raw_tree,
-    seeding_shares,
     slot_origins,
+    split_init,
 )
 from evotree.operators.pruning import (
     prune,
@@ -61,7 +61,7 @@ shares = st.dictionaries(
     st.integers(0, 200),
 )
 def test_slots_follow_the_shares(asked, n):
-    full = seeding_shares(asked)
+    full, _ = split_init(asked)
     assert sum(full.values()) == pytest.approx(1.0)
     if asked and not isinstance(asked, dict):  # a fifth each, but most for paths
         assert full.get("axis", 0.2) == 0.2 and full.get("widths", 0.8) == 0.8

@@ -13,9 +13,9 @@ from evotree.fitness.base import leaf_table
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.growth import (
     GrowthLimits,
-    RandomHalves,
     grow,
     grow_on_sample,
+    random_halves,
 )
 from evotree.operators.pruning import prune
 from evotree.operators.refinement import (
@@ -171,7 +171,7 @@ def test_the_same_stream_gives_the_same_tree_and_threads_change_nothing(name, ta
     with ThreadPoolExecutor(3) as pool:
         for mapper in (map, pool.map):
             dataset, individual = grown(
-                X, y, task=task, max_depth=4, splitter=RandomHalves()
+                X, y, task=task, max_depth=4, splitter=random_halves
             )
             optimize(individual, dataset, SPLITTERS[name], max_sweeps=3, map=mapper)
             trees.append(individual.to_tree())
@@ -203,7 +203,7 @@ def test_random_trees_are_complete_and_halve_the_rows(task):
     X = np.random.default_rng(0).standard_normal((64, 3))
     dataset = Dataset.from_arrays(X, np.arange(64) % 63, task=task)
     limits = GrowthLimits(max_depth=3, min_samples_split=5)
-    tree = grow_on_sample(dataset, dataset, RandomHalves(), stream_of(), limits=limits)
+    tree = grow_on_sample(dataset, dataset, random_halves, stream_of(), limits=limits)
     assert_sound(tree, dataset)
     assert tree.n_leaves == 8 and tree.depth == 3
     assert ((tree.end - tree.start)[tree.subtree_size == 1] == 8).all()

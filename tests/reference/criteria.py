@@ -25,13 +25,6 @@ def error(counts):
     return 1 - shares(counts).max()
 
 
-def numbers(counts):
-    """Number the classes of a node by falling weight."""
-    rank = np.empty(len(counts))
-    rank[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
-    return rank
-
-
 def variance(values, weight):
     """Return the weighted variance."""
     mean = (weight * values).sum() / weight.sum()
@@ -54,13 +47,11 @@ def class_score(name, left, right):
         if left.sum() > 0 and right.sum() > 0:
             return two_sided_score(name, left, right)
         return error(whole) if name == "max_minority" else 0.0
-    rank = numbers(whole)
     impurity = {
         "entropy": entropy,
         "gini": gini,
         "error": error,
         "sum_minority": error,
-        "sum_of_variances": lambda counts: variance(rank, counts),
     }[name]
     sides = [side for side in (left, right) if side.sum() > 0]
     return sum(side.sum() / whole.sum() * impurity(side) for side in sides)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from evotree.operators.pruning import loss_table, losses_of_rows
+
 
 def children_of(size, k):
     """Return the children of an internal node."""
@@ -90,13 +92,12 @@ def k_se_choice(losses, weight, k_se):
     return max(i for i, mean in enumerate(means) if mean <= limit + 1e-12)
 
 
-def reduced_error(losses, size, k=0):
-    """Return the loss of the subtree at k after reduced-error pruning, and its leaves."""
-    if size[k] == 1:
-        return losses[k], [k]
-    left, right = children_of(size, k)
-    loss_left, leaves_left = reduced_error(losses, size, left)
-    loss_right, leaves_right = reduced_error(losses, size, right)
-    if loss_left + loss_right < losses[k]:
-        return loss_left + loss_right, leaves_left + leaves_right
-    return losses[k], [k]
+def node_losses(tree, held_out):
+    """Return what each node would lose as a leaf on the rows that reach it."""
+    table, leaves = loss_table(tree, held_out), tree.apply(held_out.X)
+    losses = np.zeros(len(tree))
+    for k, size in enumerate(tree.subtree_size):
+        inside = (leaves >= k) & (leaves < k + size)
+        lost = losses_of_rows(table, np.full(len(leaves), k), held_out)
+        losses[k] = (held_out.sample_weight * lost)[inside].sum()
+    return losses

@@ -9,24 +9,17 @@ import numpy as np
 
 from evotree._jit import read_only
 from evotree.dataset import Dataset, hold_out
-from evotree.fitness.node import (
-    Criterion,
-    Node,
-    is_uniform,
-    score_hyperplane,
-    score_undivided,
-)
+from evotree.fitness.node import Criterion, Node, is_uniform
 from evotree.operators.pruning import (
     prune,
     prune_cross_validated,
     prune_held_out,
     prune_marked,
-    prune_reduced_error,
     prune_tree,
     risk_of_leaves,
     weakest_links,
 )
-from evotree.operators.splitters.base import Split, Splitter
+from evotree.operators.splitters.base import Split, Splitter, scored_split
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import (
     make_individual,
@@ -45,7 +38,6 @@ class GrowthLimits:
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     min_weight_fraction_leaf: float = 0.0
-    min_impurity_decrease: float = 0.0
     # When they are over, all nodes that are left are leaves.
     seconds: float = math.inf
 
@@ -68,8 +60,7 @@ def grow(
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
     # A plain number: members of an enumeration cost numba 90 us a call.
     code = int(Criterion[criterion.upper()])
-    total_weight = weight.sum()
-    least_weight = limits.min_weight_fraction_leaf * total_weight
+    least_weight = limits.min_weight_fraction_leaf * weight.sum()
     times = np.maximum(dataset.multiplicity, 1)
     fewest_rows = max(limits.min_samples_split, 2 * limits.min_samples_leaf)
     max_depth = math.inf if limits.max_depth is None else limits.max_depth
@@ -104,11 +95,6 @@ def grow(
         split = splitter(node, stream)
         if split is None:
             continue
-        if limits.min_impurity_decrease > 0.0:
-            share = node.sample_weight.sum() / total_weight
-            decrease = share * (score_undivided(node) - split.score)
-            if decrease < limits.min_impurity_decrease:
-                continue
         mid = part_rows(X, rows, 0, len(rows), split.weights, split.threshold)
         sides = rows[:mid], rows[mid:]
         if min(map(len, sides)) < limits.min_samples_leaf:
@@ -130,11 +116,10 @@ def grow(
 def weights_to_grow_by(dataset: Dataset) -> np.ndarray:
     """Return the weights of the rows, by what errors on their classes cost."""
     # Breiman et al. (1984, section 4.4): altered priors stand for costs that criteria do not know.
-    if dataset.n_classes == 0 or dataset.objective is None:
-        return dataset.sample_weight
-    weights = dataset.objective.class_weights(
-        np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
-    )
+    weights = None
+    if dataset.n_classes and dataset.objective is not None:
+        totals = np.bincount(dataset.y, dataset.sample_weight, dataset.n_classes)
+        weights = dataset.objective.class_weights(totals)
     if weights is None:
         return dataset.sample_weight
     return read_only(dataset.sample_weight * weights[dataset.y])
@@ -187,32 +172,28 @@ def init_dipolar(
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
-@dataclass(frozen=True)
-class RandomHalves:
-    """A normally distributed direction with the threshold that halves the rows, or nearly so."""
-
-    # Grown to a depth, that is the complete tree with random parameters from which tree alternating
-    # optimization may start (Carreira-Perpiñán and Tavallali 2018).
-    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
-        weights = as_generator(stream).standard_normal((node.X.shape[1],))
-        weights /= np.linalg.norm(weights)
-        projection = np.sort(node.X @ weights)
-        middle = projection[:-1] + 0.5 * np.diff(projection)
-        n_left = np.arange(1, projection.size)
-        fits = (projection[:-1] < middle) & (middle < projection[1:])
-        fits &= np.minimum(n_left, projection.size - n_left) >= node.min_rows
-        if not fits.any():
-            return None
-        distance = np.where(fits, np.abs(2 * n_left - projection.size), np.inf)
-        threshold = float(middle[np.argmin(distance)])
-        return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+def random_halves(node: Node, stream: np.ndarray) -> Split | None:
+    """Return a normally distributed direction at the threshold that halves the rows, or nearly."""
+    # A splitter. Grown to a depth, that is the complete tree with random parameters from which tree
+    # alternating optimization may start (Carreira-Perpiñán and Tavallali 2018).
+    weights = as_generator(stream).standard_normal((node.X.shape[1],))
+    weights /= np.linalg.norm(weights)
+    projection = np.sort(node.X @ weights)
+    middle = projection[:-1] + 0.5 * np.diff(projection)
+    n_left = np.arange(1, projection.size)
+    fits = (projection[:-1] < middle) & (middle < projection[1:])
+    fits &= np.minimum(n_left, projection.size - n_left) >= node.min_rows
+    if not fits.any():
+        return None
+    distance = np.where(fits, np.abs(2 * n_left - projection.size), np.inf)
+    threshold = float(middle[np.argmin(distance)])
+    return scored_split(node, weights, threshold)
 
 
 # ---- greedy induction as a whole -----------------------------------------------------------------
 
 
-PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")
+PRUNINGS = ("cost_complexity", "cross_validation")
 """Names of the rules by which a tree is chosen from the prunings of a grown one."""
 
 
@@ -229,14 +210,11 @@ def induce(
     stream: np.ndarray,
 ) -> Individual:
     """Grow a tree and prune it."""
-    if pruning in ("cost_complexity", "reduced_error"):
+    if pruning == "cost_complexity":
         training, held_out = hold_out(dataset, validation_fraction, stream)
         individual = grow_on(training)
-        if pruning == "reduced_error":
-            marks = prune_reduced_error(individual, held_out)
-        else:
-            training_risk, _ = risk_of_leaves(individual, dataset.n_classes)
-            marks = prune_held_out(individual, training_risk, held_out, standard_errors)
+        training_risk, _ = risk_of_leaves(individual, dataset.n_classes)
+        marks = prune_held_out(individual, training_risk, held_out, standard_errors)
         return make_individual(dataset, *prune_tree(individual.to_tree(), marks).splits)
     individual = grow_on(dataset)
     if pruning == "cross_validation":

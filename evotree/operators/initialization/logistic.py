@@ -30,8 +30,6 @@ LOGISTIC = "logistic"
 """The origin of such trees."""
 
 _COVARIANCE_RIDGE = 0.1  # within classes, of standardized features
-# A feature of less spread is constant.
-_LEAST_SPREAD = 1e-9
 
 
 class SoftTree(NamedTuple):
@@ -51,7 +49,7 @@ def class_hierarchy(rows: Dataset) -> tuple[list[ClusterNode], np.ndarray]:
     weight = rows.sample_weight
     weighted = weight[:, np.newaxis] * (codes[:, np.newaxis] == np.arange(len(present)))
     means = weighted.T @ rows.X / weighted.sum(axis=0)[:, np.newaxis]
-    ridge = _COVARIANCE_RIDGE * np.maximum(rows.spread, _LEAST_SPREAD) ** 2
+    ridge = _COVARIANCE_RIDGE * np.maximum(rows.spread, 1e-9) ** 2
     apart = discriminant_distances(rows.X - means[codes], weight, means, ridge)
     return to_tree(linkage(apart, "average"), rd=True)[1], present
 

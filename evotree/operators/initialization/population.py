@@ -65,16 +65,6 @@ from evotree.tree import Individual, ObliqueTree
 from evotree.words import did_you_mean
 
 TAO_DEPTH = 12  # to which a tree is grown
-_KEPT_LEAVES_SHARE = 0.75  # when a tree is cut
-_SWEEPS_BETWEEN_CUTS = 2
-_GROWTH_C = 0.05
-_PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
-# Most classes that are each told from the others; there are fewer random halves.
-_MOST_RESTS = 12
-# Trees of targets are pruned at this share of the penalties before they are cut.
-_WORTHLESS_PENALTY_SHARE = 0.1
-# What a split costs where nodes cost nothing, as a share of the penalty for a term.
-_NEXT_TO_NOTHING = 1e-6
 
 
 def prune_weakest_links(
@@ -85,7 +75,8 @@ def prune_weakest_links(
 ) -> bool:
     """Prune weakest links that do not pay for their nodes and terms, but not many at once."""
     risk, unit = risk_of_leaves(individual, dataset.n_classes)
-    first = 2.0 * size_penalty or _NEXT_TO_NOTHING * term_penalty
+    # Where nodes cost nothing a split costs next to nothing.
+    first = 2.0 * size_penalty or 1e-6 * term_penalty
     prices = split_prices(individual, 1.0, term_penalty / (first or 1.0))
     collapse_at = weakest_links(risk, individual.subtree_size, prices)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
@@ -96,8 +87,8 @@ def prune_weakest_links(
     smaller = np.flatnonzero((alphas <= first * unit) & (n_nodes < len(individual)))
     if smaller.size == 0:
         return False
-    # The last that is not much smaller; the first, if all are.
-    n_close = int((n_nodes[smaller] >= _KEPT_LEAVES_SHARE * len(individual)).sum())
+    # The last that has three quarters of the nodes; the first, if none has.
+    n_close = int((n_nodes[smaller] >= 0.75 * len(individual)).sum())
     chosen = alphas[smaller[max(0, n_close - 1)]]
     prune_marked(individual, dataset, collapse_at <= chosen)
     return True
@@ -121,8 +112,8 @@ def init_tao(
     end = time.perf_counter() + seconds
     rng = as_generator(stream)
     # The pairs of many classes are more than any limit of time has room for.
-    groups = "one_vs_one" if dataset.n_classes <= _PAIRED_CLASSES else "random"
-    splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWTH_C, groups=groups)
+    groups = "one_vs_one" if dataset.n_classes <= 20 else "random"
+    splitter = Axis() if rng.uniform() < 0.5 else Linear(C=0.05, groups=groups)
     individual = grow_on_sample(
         bootstrap(dataset, rng, max_rows),
         dataset,
@@ -134,10 +125,10 @@ def init_tao(
     )
     classifier = draw_linear(C, penalty, stream)
     # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
-    share = 0.0 if dataset.n_classes else _WORTHLESS_PENALTY_SHARE
+    share = 0.0 if dataset.n_classes else 0.1
     prune(individual, dataset, share * size_penalty, share * term_penalty)
     while True:
-        for sweep in range(_SWEEPS_BETWEEN_CUTS):
+        for sweep in range(2):  # between two cuts
             if time.perf_counter() >= end:
                 return prune(individual, dataset, size_penalty, term_penalty)[0]
             tao_sweep(
@@ -153,7 +144,6 @@ def init_tao(
 
 
 _AXIS_PATH, _LINEAR_PATH = 1, 2
-_PENALTY_FACTORS = (0.5, 2.0)
 
 
 def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
@@ -253,7 +243,7 @@ def path_trees(
             return axis_trees(rows, stream, min_rows, left, max_depth)
         if number == _LINEAR_PATH and not is_bounded:
             return linear_trees(rows, stream, C, min_rows, left, max_depth)
-        factor = _PENALTY_FACTORS[number // 2 % 2]
+        factor = (0.5, 2.0)[number // 2 % 2]
         return sparsity_path(
             rows,
             factor * size_penalty,
@@ -323,7 +313,8 @@ def linear_trees(
     n_rows = len(dataset.distinct_of)
     n_read = min(n_rows, SPARSE_ROWS)
     sample = dataset.subsample(np.arange(n_read) * n_rows // n_read)
-    groups = "one_vs_rest" if dataset.n_classes <= _MOST_RESTS else "random"
+    # Of many classes there are fewer random halves than classes.
+    groups = "one_vs_rest" if dataset.n_classes <= 12 else "random"
     splitters = [
         Linear(loss="logistic", C=cost, groups=groups) for cost in dict.fromkeys(C)
     ]
@@ -352,7 +343,6 @@ SEEDS = (WIDTHS, *ONE_BY_ONE)
 """Names of what makes first trees."""
 
 AT_ONCE = "axis"  # the splitter of the tree that is there at once
-_ROWS_AT_ONCE = 4_096  # that it is grown on
 GREEDY_MAX_ROWS, GREEDY_MAX_DEPTH = 16_384, 10
 # Shares of the population: for each splitter of seeding's plain form, and for paths of widths where
 # they are named alone.
@@ -379,17 +369,13 @@ def name_of(seeder: Seeder) -> str:
 
 
 def seeding_shares(
-    seeding: Seeder | Mapping[Seeder, float] | Iterable[Seeder] | None,
+    seeding: Mapping[Seeder, float] | Sequence[Seeder],
 ) -> dict[Seeder, float]:
     """Return which share of a population is grown in which way."""
-    if seeding is None:
-        return {DIPOLE: 1.0}
-    if isinstance(seeding, str) or is_seeder(seeding):
-        seeding = {WIDTHS: PATH_SHARE} if seeding == WIDTHS else (seeding,)
     if not isinstance(seeding, Mapping):
-        names = list(seeding)
-        share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
-        seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
+        is_path = list(seeding) == [WIDTHS]
+        share = PATH_SHARE if is_path else min(PLAIN_SHARE, 1 / max(1, len(seeding)))
+        seeding = dict.fromkeys((name for name in seeding if name != DIPOLE), share)
     for name, share in seeding.items():
         if name not in SEEDS and not is_seeder(name):
             raise ValueError(
@@ -547,7 +533,7 @@ def init_quick(
         size_penalty,
         AT_ONCE,
         stream,
-        max_rows=_ROWS_AT_ONCE,
+        max_rows=4_096,
         least_depth=GREEDY_MAX_DEPTH,
         min_rows=min_rows,
         term_penalty=term_penalty,
@@ -656,22 +642,16 @@ def _prefix_arrays(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 _WORTH = PenalizedAccuracy()
-_SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
 # Shares of the time after which no more seeds, and no more random trees, are made.
 _SEEDS_TIME_SHARE, _RANDOM_TIME_SHARE = 0.5, 0.75
 
 
 def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
     """Return what a first population is made of: shares of the kinds of trees, and trees."""
-    if init is None or isinstance(init, Mapping) or _makes_trees(init):
-        return seeding_shares(init), []
-    if (
-        isinstance(init, str | ObliqueTree)
-        or hasattr(init, "tree_")
-        or hasattr(init, "tree")
-    ):
-        return seeding_shares(None), [init]
-    if not isinstance(init, Iterable):
+    is_one = isinstance(init, str | Mapping | ObliqueTree) or is_seeder(init)
+    if is_one or hasattr(init, "tree_") or hasattr(init, "tree"):
+        init = [init]
+    if not isinstance(init, Iterable | None):
         raise ValueError(
             f"init={init!r}: allowed are names, splitters, a dict of these to shares, trees, "
             "rules, fitted estimators of trees, lists of all these."
@@ -679,7 +659,7 @@ def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
     shares: dict[Seeder, float] = {}
     seeders: list[Seeder] = []
     trees = []
-    for one in init:
+    for one in init or ():
         if isinstance(one, Mapping):
             shares |= seeding_shares(one)
         elif _makes_trees(one):
@@ -687,7 +667,7 @@ def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
         else:
             trees.append(one)
     if not shares:
-        return seeding_shares(seeders or None), trees
+        return seeding_shares(seeders), trees
     share = min(PLAIN_SHARE, shares.pop(DIPOLE) / max(1, len(seeders)))
     return seeding_shares({**dict.fromkeys(seeders, share), **shares}), trees
 
@@ -799,8 +779,8 @@ def init_population(
     origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
     slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
-    # None where `found` has those of paths that are followed already.
-    n_paths = 0 if found else min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
+    # One path for eight places; none where `found` has those of paths that are followed already.
+    n_paths = 0 if found else min(len(slots), 2 + -(-len(slots) // 8))
 
     # Maps of pools take one sequence of tasks.
     numbered = enumerate(streams[at] for at in slots[:n_paths])

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from evotree._jit import dot_kernel, kernel, read_only
+from evotree._jit import dot_kernel, kernel
 from evotree.fitness.node import (
     Node,
     choose_threshold,
@@ -130,12 +130,6 @@ def node_hyperplane(
     return (weights, threshold) if math.isfinite(threshold) else None
 
 
-def needs_classes(node: Node, splitter: str) -> None:
-    """Raise an error at a node of targets."""
-    if node.n_classes == 0:
-        raise ValueError(f"splitter {splitter!r} is for classes, not for targets.")
-
-
 # ---- splits on one feature -----------------------------------------------------------------------
 
 
@@ -146,16 +140,6 @@ def search_features(node, scores, cuts):
     scratch = make_split_scratch(node)
     for j in range(node.X.shape[1]):
         scores[j], cuts[j] = line_search(node, node.X[:, j].copy(), t, scratch)
-
-
-def axis_split(node: Node, feature: int, threshold: float) -> Split:
-    """Return the split on one feature, with the score that `score_hyperplane` has of it."""
-    column = np.ascontiguousarray(node.X[:, feature : feature + 1])
-    alone = node._replace(X=read_only(column))
-    weights = np.zeros(node.X.shape[1])
-    weights[feature] = 1.0
-    score = score_hyperplane(alone, np.ones(1), threshold)
-    return Split(weights, float(threshold), score)
 
 
 @dataclass(frozen=True)
@@ -172,4 +156,6 @@ class Axis:
         feature = int(np.argmin(scores))
         if scores[feature] == np.inf:
             return None
-        return axis_split(node, feature, cuts[feature])
+        weights = np.zeros(node.X.shape[1])
+        weights[feature] = 1.0
+        return scored_split(node, weights, cuts[feature])

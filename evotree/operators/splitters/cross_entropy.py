@@ -34,12 +34,7 @@ from scipy.special import ive
 
 from evotree._jit import dot_kernel, inner_kernel, kernel
 from evotree.configuration import Configuration, Interval
-from evotree.fitness.node import (
-    Criterion,
-    Node,
-    class_ranks,
-    split_score,
-)
+from evotree.fitness.node import Criterion, Node, split_score
 from evotree.operators.splitters.base import (
     Axis,
     Split,
@@ -52,11 +47,6 @@ from evotree.rng import as_generator
 
 MAX_LENGTH = 1.0 - 1e-10
 """The mean resultant length counts as at most this, so that the concentration stays finite."""
-
-_NEWTON_STEPS = 2
-# Beyond, the denominator of a Newton step is nothing but rounding, and Banerjee's value is exact
-# to six digits.
-_NEWTON_LIMIT = 1e6
 
 
 def sample_directions(
@@ -120,10 +110,12 @@ def concentration(length: float, p: int) -> float:
     # is very large, it is Banerjee's approximation, exact to many digits there.
     length = min(length, MAX_LENGTH)
     banerjee = length * (p - length * length) / (1.0 - length * length)
-    if not 0.0 < banerjee < _NEWTON_LIMIT:
+    # Beyond, the denominator of a Newton step is nothing but rounding, and this value is exact to
+    # six digits.
+    if not 0.0 < banerjee < 1e6:
         return max(0.0, banerjee)
     kappa = banerjee
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(2):
         ratio = bessel_ratio(kappa, p)
         slope = 1.0 - ratio * ratio - (p - 1) / kappa * ratio
         if not slope > 0.0:
@@ -142,13 +134,8 @@ def fit_directions(directions: np.ndarray) -> tuple[np.ndarray, float]:
     return resultant / (length or 1.0), concentration(length / n, p)
 
 
-# A column whose range is this small beside its values counts as constant.
-_ROUNDING = 1e-12
-# An interquartile range this small beside the deviation tells of ties, not of scale.
-_TIES = 1e-9
 # What projections leave of a dependent column, beside its largest entry.
 _DEPENDENT = 1e-9
-_BLOCK = 1 << 18  # numbers of a block of projections
 
 
 class SortedRows(NamedTuple):
@@ -158,7 +145,6 @@ class SortedRows(NamedTuple):
     # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2.
     moments: np.ndarray
     total: np.ndarray  # class weights, or the sums of the moments
-    rank: np.ndarray  # from `evotree.fitness.node.class_ranks`
     criterion: int
     min_rows: int
 
@@ -187,10 +173,9 @@ def column_frame(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndar
     places = [(passed >= share * total).argmax(axis=0) for share in (0.25, 0.5, 0.75)]
     values = np.take_along_axis(X, order, axis=0)
     first, location, third = np.take_along_axis(values, np.array(places), axis=0)
-    scale = np.where(third - first <= _TIES * deviation, deviation, third - first)
-    is_constant = width <= np.maximum(
-        1e-100, _ROUNDING * np.maximum(abs(low), abs(high))
-    )
+    # An interquartile range that is small beside the deviation tells of ties, not of scale.
+    scale = np.where(third - first <= 1e-9 * deviation, deviation, third - first)
+    is_constant = width <= np.maximum(1e-100, 1e-12 * np.maximum(abs(low), abs(high)))
     return location, np.where(is_constant, 0.0, scale)
 
 
@@ -227,8 +212,7 @@ def rows_by_class(node: Node) -> tuple[SortedRows, np.ndarray]:
         start = np.array([0, y.shape[0]])
         moments = np.stack([w, w * y, w * y * y])
         total = moments.sum(axis=1)
-    rank = class_ranks(total)
-    rows = SortedRows(start, moments, total, rank, node.criterion, node.min_rows)
+    rows = SortedRows(start, moments, total, node.criterion, node.min_rows)
     return rows, order
 
 
@@ -269,7 +253,7 @@ def score_projections(projections, rows, scores):
                 lo, hi = rows.start[c], rows.start[c + 1]
                 left[c] = sum_left(s[lo:hi], moments[0, lo:hi])
             right[c] = total[c] - left[c]
-        scores[k] = split_score(rows.criterion, left, right, rows.rank)
+        scores[k] = split_score(rows.criterion, left, right)
 
 
 def score_directions(
@@ -277,14 +261,10 @@ def score_directions(
 ) -> np.ndarray:
     """Return the scores of directions: the rows with ``direction @ Z <= 0`` go left."""
     scores = np.empty(directions.shape[0])
-    size = max(16, _BLOCK // Z.shape[1])
+    size = max(16, 2**18 // Z.shape[1])  # of a block of directions
     for lo in range(0, len(scores), size):
         score_projections(directions[lo : lo + size] @ Z, rows, scores[lo : lo + size])
     return scores
-
-
-# So many of the last incumbents are scored on all rows, in double precision.
-_FINALISTS = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -344,9 +324,10 @@ class CrossEntropy(Configuration):
                 if scores[at] < lowest:
                     lowest = scores[at]
                     incumbents.append(directions[at].copy())
+        # The last incumbents are scored on all rows.
         finalists = [
             scored_split(node, *denormalize(direction, frame, node.X.shape[1]))
-            for direction in reversed(incumbents[-_FINALISTS:])
+            for direction in reversed(incumbents[-5:])
         ]
         best = min(finalists, key=attrgetter("score"), default=None)
         if best is not None and (self.refine_threshold or best.score == np.inf):

@@ -19,7 +19,6 @@ from evotree.rng import below, normal, uniform
 from evotree.tree import project
 
 _PAIR_TRIALS = 32
-_FEATURE_TRIALS = 4
 
 
 @kernel
@@ -129,7 +128,7 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold, is_sparse):
         divided = (s_i <= 0.0) != (s_j <= 0.0)
         if mixed == divided:
             continue
-        for _ in range(_FEATURE_TRIALS):
+        for _ in range(4):
             m = features[below(stream, features.shape[0])]
             shift = flipping_shift(s_i, s_j, X[i, m], X[j, m], uniform(stream))
             if shift != 0.0 and math.isfinite(shift):

@@ -64,16 +64,7 @@ PENALTIES = ("l2", "l1")
 
 _LOGISTIC = 0
 _L2, _L1 = 0, 1
-_CONJUGATE_STEPS = 100
-# Conjugate gradients end at this share of the square of the first residual.
-_RESIDUAL_SHARE = 0.01
-_SWEEPS = 50
-_HALVINGS = 100  # far from all margins of 0 a model promises far too much
 _RIDGE = 1e-12  # keeps the quadratic models strictly convex
-# Most features with which a factorization is quicker than conjugate gradients.
-_FACTORED = 24
-# A pivot of a smaller share of its diagonal entry is rounding.
-_SINGULAR_SHARE = 1e-10
 # Sizes of decision functions.
 _LEAST_SIZE, _USUAL_SIZE, _GREATEST_SIZE = 0.2, 2.0, 30.0
 
@@ -194,7 +185,7 @@ def exact_step(X, curvatures, grad, direction):
         pivot = matrix[j, j]
         for k in range(j):
             pivot -= matrix[j, k] * matrix[j, k]
-        if not pivot > _SINGULAR_SHARE * matrix[j, j]:
+        if not pivot > 1e-10 * matrix[j, j]:  # a smaller share is rounding
             return False
         root = math.sqrt(pivot)
         matrix[j, j] = root
@@ -233,8 +224,8 @@ def conjugate_gradients(X, curvatures, grad, direction):
         residual[j] = -grad[j] if j == d else mean[j] * grad[d] - grad[j]
         search[j] = residual[j] / scale[j]
         size += residual[j] * search[j]
-    enough = _RESIDUAL_SHARE * size
-    for _ in range(min(p, _CONJUGATE_STEPS) + 1):
+    enough = 0.01 * size  # a share of the square of the first residual
+    for _ in range(min(p, 100) + 1):
         if not size > 0.0:
             break
         constant = search[d]
@@ -286,7 +277,7 @@ def coordinate_descent(columns, theta, curvatures, grad, direction, changes):
         changes[t] = constant * columns[d, t]
     direction[:] = 0.0
     first_gain = 0.0
-    for sweep in range(_SWEEPS):
+    for sweep in range(50):
         gain = 0.0
         for j in range(d):
             here = theta[j] + direction[j]
@@ -320,7 +311,7 @@ def step_length(
     """Return the first step of 1, 1/2, 1/4, ... that keeps its promise, and the value after it."""
     step = 1.0
     new_value = np.inf
-    for _ in range(_HALVINGS):
+    for _ in range(100):  # far from all margins of 0 a model promises far too much
         new_value = penalty_at(penalty, theta, direction, step)
         new_value += loss_on_line(loss, margins, changes, step, costs, powers)
         if new_value <= value + 0.01 * step * promise:
@@ -358,7 +349,8 @@ def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
                 add_row(grad, X, i, slopes[i] * signs[i])
         promise = 0.0
         if columns is None:
-            if d > _FACTORED or not exact_step(X, curvatures, grad, direction):
+            # Of few features a factorization is quicker.
+            if d > 24 or not exact_step(X, curvatures, grad, direction):
                 conjugate_gradients(X, curvatures, grad, direction)
             for i in range(m):
                 changes[i] = signs[i] * affine(direction, X, i)
@@ -538,12 +530,6 @@ class Linear(Configuration):
 WIDTHS = ("same", "fewer", "any")
 """Names of the ways to choose how many features a split has."""
 
-# From one width to the next this share of the terms is kept; of few terms one leaves at a time.
-_KEPT_TERMS_SHARE = 0.7
-_FEW_TERMS = 5
-# The terms of wider splits are not swapped.
-_MAX_SWAPPED_TERMS = 12
-_SWAP_ROUNDS = 3
 # Costs that differ by less, as a share of the whole cost, are equal.
 _TIE_SHARE = 1e-9
 _LOOKED_AT = 48  # features of many, among which a split is searched
@@ -755,9 +741,9 @@ def most_promising(groups, theta, support):
 def swap_terms(groups, max_width, best, split):
     """Add the most promising feature to a split, or put it in the place of the weakest one."""
     d = groups.X.shape[1]
-    for _ in range(_SWAP_ROUNDS):
+    for _ in range(3):
         support = nonzero_features(split[:d])
-        if support.shape[0] > _MAX_SWAPPED_TERMS:
+        if support.shape[0] > 12:  # wider splits are left as they are
             break
         theta = split.copy()
         before = best = try_support(groups, support, theta, best, split)
@@ -776,8 +762,8 @@ def swap_terms(groups, max_width, best, split):
 
 @kernel
 def next_width(width):
-    """Return how many terms stay when the weakest of so many leave."""
-    return width - 1 if width <= _FEW_TERMS else np.int64(_KEPT_TERMS_SHARE * width)
+    """Return how many terms stay when the weakest of so many leave: of few terms all but one."""
+    return width - 1 if width <= 5 else np.int64(0.7 * width)
 
 
 @kernel

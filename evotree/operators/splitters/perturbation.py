@@ -36,14 +36,7 @@ from evotree.fitness.node import (
 from evotree.operators.splitters.base import Axis, Split, best_split_along
 from evotree.rng import below, uniform
 
-ORDERS = ("sequential", "best", "random")
-"""Names of the orders in which coefficients are perturbed."""
-
-_BEST = ORDERS.index("best")
-_RANDOM = ORDERS.index("random")
-
 _SAME = 1e-12  # scores that differ by less, in units of the node's, are equal but for rounding
-_LARGE = 1e6
 
 
 def columns_to_perturb(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
@@ -122,7 +115,7 @@ def move_along_line(Z, a, usable, m, alpha, r):
             a[usable[u]] += alpha * r[usable[u]]
     for i in range(Z.shape[1]):
         Z[d + 1, i] += alpha * Z[m, i]
-    if abs(alpha) > _LARGE:
+    if abs(alpha) > 1e6:
         largest = 0.0
         for k in range(d + 1):
             largest = max(largest, abs(a[k]))
@@ -134,39 +127,40 @@ def move_along_line(Z, a, usable, m, alpha, r):
 
 @inner_kernel
 def descend(
-    node, Z, usable, a, r, current, floor, same, moves, stagnation_step, stream, scratch
+    node,
+    Z,
+    usable,
+    a,
+    r,
+    current,
+    floor,
+    same,
+    n_jumps,
+    stagnation_step,
+    stream,
+    scratch,
 ):
     """Go downhill from a hyperplane to a local minimum that no jump leaves; return its score."""
-    # Perturbations (section 3.1), each coefficient's along the line of its values, until none is
-    # accepted; then jumps along random lines (section 3.2), until one lowers the score and the
-    # perturbations begin again.
-    n_jumps, order, n_random = moves
+    # Perturbations (section 3.1), each coefficient's in turn along the line of its values, until
+    # none is accepted; then jumps along random lines (section 3.2), until one lowers the score and
+    # the perturbations begin again.
     d, n_usable = a.shape[0] - 1, usable.shape[0]
-    patience = 1 if order == _BEST else n_usable
     s = Z[d + 1]
     idle = turn = n_lateral = n_jumped = 0
     while current > floor:
-        is_jump = turn >= n_random if order == _RANDOM else idle >= patience
-        first, n_lines = turn % n_usable, 1
+        is_jump = idle >= n_usable
+        m = usable[turn % n_usable]
         if current == np.inf:
-            first = n_usable - 1
+            m = d
         elif is_jump:
             if n_jumped == n_jumps:
                 break
             n_jumped += 1
             for u in range(n_usable):
                 r[usable[u]] = 2.0 * uniform(stream) - 1.0
-            combine(Z, r, usable, d + 2)
-        elif order == _BEST:
-            first, n_lines = 0, n_usable
-        elif order == _RANDOM:
-            first = below(stream, n_usable)
-        score, alpha, m = np.inf, 0.0, 0
-        for u in range(first, first + n_lines):
-            tried = d + 2 if is_jump else usable[u]
-            lower, shift = line_search(node, s, Z[tried], scratch)
-            if lower < score:
-                score, alpha, m = lower, shift, tried
+            m = d + 2
+            combine(Z, r, usable, m)
+        score, alpha = line_search(node, s, Z[m], scratch)
         turn += 1
         idle += 1
         if score < current - same:
@@ -193,7 +187,7 @@ def search_oc1(
     usable,
     floor,
     n_restarts,
-    moves,
+    n_jumps,
     stagnation_step,
     start,
     goal,
@@ -203,8 +197,7 @@ def search_oc1(
     """Search for an oblique split of a node whose score is below `goal`; write it into `best`.
 
     `start` and `best` are hyperplanes ``(weights, -threshold)``, of shape (d + 1,); all 0 stand for
-    a random start, and for none. `moves` is ``(n_jumps, order, n_random)``. The search ends when
-    the score is as low as `floor`.
+    a random start, and for none. The search ends when the score is as low as `floor`.
     """
     d = node.X.shape[1]
     scratch = make_split_scratch(node)
@@ -229,7 +222,7 @@ def search_oc1(
             current,
             floor + same,
             same,
-            moves,
+            n_jumps,
             stagnation_step,
             stream,
             scratch,
@@ -266,11 +259,6 @@ class OC1(Configuration):
         axis-parallel split.
     n_jumps : int, at least 0, default=5
         Random lines tried at a local minimum.
-    order : {"sequential", "best", "random"}, default="sequential"
-        Which coefficient is perturbed next: each in turn until none changes, the one whose change
-        lowers the criterion most, or `n_random` random ones (Seq, Best and R-k in the paper).
-    n_random : int, at least 1, default=50
-        Perturbations up to a local minimum if `order` is ``"random"``.
     stagnation_step : float in (0, 1], default=0.1
         A perturbation that leaves the criterion as it is is accepted with a probability that falls
         by so much with each one accepted, from 1 on, and is 1 again when the criterion falls.
@@ -283,8 +271,6 @@ class OC1(Configuration):
 
     n_restarts: Annotated[int, Interval(Integral, 0, None, closed="left")] = 20
     n_jumps: Annotated[int, Interval(Integral, 0, None, closed="left")] = 5
-    order: Annotated[str, StrOptions(set(ORDERS))] = "sequential"
-    n_random: Annotated[int, Interval(Integral, 1, None, closed="left")] = 50
     stagnation_step: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.1
     random_start: Annotated[bool, "boolean"] = False
     min_rows_per_feature: Annotated[float, Interval(Real, 0.0, None, closed="left")] = (
@@ -310,7 +296,7 @@ class OC1(Configuration):
             usable,
             floor=lowest_score(searched),
             n_restarts=int(self.n_restarts),
-            moves=(int(self.n_jumps), ORDERS.index(self.order), int(self.n_random)),
+            n_jumps=int(self.n_jumps),
             stagnation_step=float(self.stagnation_step),
             start=start,
             goal=float(goal),
@@ -322,8 +308,6 @@ class OC1(Configuration):
 
 
 # ---- the linear combinations of CART -------------------------------------------------------------
-
-_OFFSETS = (-0.25, 0.0, 0.25)  # gamma in the paper
 
 
 def standardize(
@@ -362,7 +346,7 @@ def improve(node, Z, usable, b, r, m, current, same, scratch):
     """Take the best step for a coefficient, or for the threshold, the last; return the score."""
     last = b.shape[0] - 1
     score, best_delta, best_offset = np.inf, 0.0, 0.0
-    for offset in _OFFSETS:
+    for offset in (-0.25, 0.0, 0.25):  # gamma in the paper
         if m < last or offset == 0.0:
             aim(Z, r, m, offset)
             lower, delta = line_search(node, Z[last + 1], Z[last + 2], scratch)
@@ -453,36 +437,6 @@ def search_columns(
         weights[m] = b[m] / scale[m]
 
 
-def search_cart_lc(
-    node: Node,
-    max_cycles: int,
-    tol: float,
-    elimination: float,
-    standardized: bool,
-    weights: np.ndarray,
-    threshold: float,
-    stream: np.ndarray,
-) -> None:
-    """Search for the linear combination of a node, from its weights on, which are overwritten."""
-    node, Z, usable = columns_to_perturb(node)
-    scaled = usable if standardized else usable[-1:]
-    mean, scale = standardize(Z, node.sample_weight, scaled)
-    search_columns(
-        node,
-        Z,
-        usable,
-        mean,
-        scale,
-        floor=lowest_score(node),
-        max_cycles=max_cycles,
-        tol=tol,
-        elimination=elimination,
-        weights=weights,
-        threshold=threshold,
-        stream=stream,
-    )
-
-
 @dataclass(frozen=True, repr=False)
 class CartLC(Configuration):
     """The linear combination of CART, or the best axis-parallel split where that is better.
@@ -525,20 +479,33 @@ class CartLC(Configuration):
         start = axis if self.start == "axis" else None
         if start is not None:
             weights, threshold = start.weights.copy(), start.threshold
-        search_cart_lc(
-            node,
-            max_cycles=int(self.max_cycles),
-            tol=float(self.tol),
-            elimination=float(self.elimination),
-            standardized=self.standardized,
-            weights=weights,
-            threshold=threshold,
-            stream=stream,
-        )
+        self.search(node, weights, threshold, stream)
         oblique = centred_split(node, weights)
         if oblique is None or (start is not None and start.score <= oblique.score):
             return axis
         return oblique
+
+    def search(
+        self, node: Node, weights: np.ndarray, threshold: float, stream: np.ndarray
+    ) -> None:
+        """Search for a linear combination, from some weights on, which are overwritten."""
+        node, Z, usable = columns_to_perturb(node)
+        scaled = usable if self.standardized else usable[-1:]
+        mean, scale = standardize(Z, node.sample_weight, scaled)
+        search_columns(
+            node,
+            Z,
+            usable,
+            mean,
+            scale,
+            floor=lowest_score(node),
+            max_cycles=int(self.max_cycles),
+            tol=float(self.tol),
+            elimination=float(self.elimination),
+            weights=weights,
+            threshold=threshold,
+            stream=stream,
+        )
 
 
 # ---- annealing -----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The splitters by name, alone and as published, and with a bound on the terms of their splits."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -114,25 +114,25 @@ def criterion_of(one: Any, n_classes: int) -> str:
     return "entropy" if criterion in ("", "squared_error") else criterion
 
 
-@dataclass(frozen=True)
-class Bounded:
-    """A splitter whose splits keep their strongest terms, at the best threshold for these."""
-
-    splitter: Splitter
-    max_features: int
-
-    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Find the split; the strongest terms have the most |weight| times spread at the node."""
-        split = self.splitter(node, stream)
-        if split is None or np.count_nonzero(split.weights) <= self.max_features:
-            return split
-        influence = np.abs(split.weights) * node.X.std(axis=0)
-        kept = np.argsort(-influence, kind="stable")[: self.max_features]
-        weights = np.zeros_like(split.weights)
-        weights[kept] = split.weights[kept]
-        return best_split_along(node, weights)
-
-
 def bounded(splitter: Splitter, max_features: int | None) -> Splitter:
     """Return a splitter whose splits keep a bound on their number of terms."""
-    return splitter if max_features is None else Bounded(splitter, max_features)
+    if max_features is None:
+        return splitter
+    return partial(split_by_few, splitter=splitter, max_features=max_features)
+
+
+def split_by_few(
+    node: Node, stream: np.ndarray, *, splitter: Splitter, max_features: int
+) -> Split | None:
+    """Return a splitter's split with its strongest terms, at the best threshold for these.
+
+    The strongest terms have the most |weight| times spread at the node.
+    """
+    split = splitter(node, stream)
+    if split is None or np.count_nonzero(split.weights) <= max_features:
+        return split
+    influence = np.abs(split.weights) * node.X.std(axis=0)
+    kept = np.argsort(-influence, kind="stable")[:max_features]
+    weights = np.zeros_like(split.weights)
+    weights[kept] = split.weights[kept]
+    return best_split_along(node, weights)

@@ -34,7 +34,6 @@ from evotree.operators.splitters.base import (
     best_split_along,
     better_split,
     inner,
-    needs_classes,
     node_hyperplane,
     scale_rows,
 )
@@ -45,8 +44,6 @@ from evotree.tree import project
 STARTS = ("random", "groups")
 """Names of the ways to start the search."""
 
-_RETRIES = 3  # starts beyond `n_starts`, while no split has rows on both sides
-_SPREAD = 3.0  # root mean square of theta @ (x, 1) at a start from groups
 _TINY = 1e-300
 
 
@@ -139,7 +136,8 @@ def start_from_groups(scaled: ScaledRows, stream: np.ndarray) -> np.ndarray:
         theta[:-1] = [normal(stream) for _ in theta[:-1]]
     theta[-1] = -0.5 * (inner(theta, means[0]) + inner(theta, means[1]))
     variance = mean_square(theta, rows, shares)
-    return theta * (_SPREAD / math.sqrt(variance)) if variance > 0.0 else theta
+    # The root mean square of theta @ (x, 1) is 3.
+    return theta * (3.0 / math.sqrt(variance)) if variance > 0.0 else theta
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,8 +152,6 @@ class WODT(Configuration):
 
     Parameters
     ----------
-    n_starts : int, at least 1, default=1
-        Number of starts; the split of the best score is kept.
     start : {"random", "groups"}, default="random"
         Where a search starts: with coordinates drawn uniformly from [-.5, .5), or
         midway between the means of two random groups of the classes. On two classes there is one
@@ -169,7 +165,6 @@ class WODT(Configuration):
         or when no component of the gradient is larger.
     """
 
-    n_starts: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
     start: Annotated[str, StrOptions(set(STARTS))] = "random"
     rescale: Annotated[bool, "boolean"] = True
     max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
@@ -177,16 +172,16 @@ class WODT(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
-        needs_classes(node, "wodt")
+        if node.n_classes == 0:
+            raise ValueError("splitter 'wodt' is for classes, not for targets.")
         # A test of the one feature is as good as any hyperplane.
         split = self._search(node, stream) if node.X.shape[1] > 1 else None
         return Axis()(node, stream) if split is None else split
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Return the best split of all starts; None where all fail."""
+        """Return the split of the first start that has one; None where all fail."""
         scaled = scale_rows(node, self.rescale)
-        best: Split | None = None
-        for trial in range(self.n_starts + _RETRIES):
+        for trial in range(4):
             if self.start == "groups" and (trial == 0 or scaled.totals.size > 2):
                 theta = start_from_groups(scaled, stream)
             else:
@@ -195,7 +190,7 @@ class WODT(Configuration):
                 )
             theta = minimize_entropy(scaled, theta, self.max_iter, self.tol)
             hyperplane = node_hyperplane(scaled, theta)
-            best = better_split(best, node, hyperplane)
-            if best is not None and trial + 1 >= self.n_starts:
-                return best
+            split = better_split(None, node, hyperplane)
+            if split is not None:
+                return split
         return None if hyperplane is None else best_split_along(node, hyperplane[0])

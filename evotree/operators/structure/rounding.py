@@ -14,7 +14,6 @@ from decimal import (
     Context,
     Decimal,
 )
-from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -30,15 +29,6 @@ AUTO = "auto"
 MOST_DIGITS = 17
 """Significant digits that tell any two numbers of double precision apart."""
 
-# Without this bound, splits of few rows lose terms that other rows need: half a point of accuracy
-# on small data sets. It bounds the change of a term's influence, as a share of the strongest's.
-_MOST_CHANGE = 0.03
-# The share of the room between the sides that rounding the weights must leave, and how far the
-# threshold may move, in units of that room.
-_KEPT_ROOM = 0.5
-_THRESHOLD_ROOM = 0.25
-# The change of a prediction, as a share of the standard deviation of predictions.
-_MODEL_CHANGE = 0.001
 # The largest unit of predictions that are rounded, and the inverse of the smallest.
 _LARGEST_UNIT = 1e100
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -162,23 +152,14 @@ class Rounder:
             self.X.max(axis=0, initial=0.0), -self.X.min(axis=0, initial=0.0)
         )
 
-    @cached_property
-    def _spread(self) -> np.ndarray:
-        """The standard deviations of the features."""
-        X = self.X
-        constant = X.max(axis=0, initial=-np.inf) <= X.min(axis=0, initial=np.inf)
-        return np.where(constant, 0.0, X.std(axis=0) if len(X) else 0.0)
-
     def __call__(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree whose splits are written in numbers of few digits (`round_tree`)."""
         X, precision = self.X, self.precision
-        if X.ndim != 2 or X.shape[1] != tree.n_features:
-            raise ValueError(
-                f"X has shape {X.shape}: the tree has {tree.n_features} features."
-            )
-        spread = self._spread if tree.spread is None else tree.spread
-        weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
         leaves = tree.apply(X)
+        spread = tree.spread
+        if spread is None:
+            spread = X.std(axis=0) if len(X) else np.zeros(X.shape[1])
+        weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
         reached = {0: np.arange(len(X))}
         for k in np.flatnonzero(~tree.is_leaf).tolist():
             rows = reached.pop(k)
@@ -304,7 +285,7 @@ def _shortest(
         return None
     sides = [split.projections(X, rows) for rows in (left, right)]
     low, high = _room(split, split.weights, *sides)
-    needed = _KEPT_ROOM * (high - low)
+    needed = 0.5 * (high - low)  # of the room, when the weights are rounded
     if not needed > 0.0:
         return None
     place = min(max((split.threshold - low) / (high - low), 0.0), 1.0)
@@ -351,7 +332,9 @@ def _fewest_digits(
     split: _Split, needed: float, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray | None:
     """Return weights of few digits that leave room between rows, None without any."""
-    # Roundings that change the influence of a term too much are NaN, which leave no room.
+    # Roundings that change the influence of a term by more than 3 % of the strongest's are NaN,
+    # which leave no room: splits of few rows would lose terms that other rows need, half a point of
+    # accuracy on small data sets.
 
     def has_room(weights: np.ndarray) -> bool:
         low, high = _room(split, weights, left @ weights, right @ weights)
@@ -361,7 +344,7 @@ def _fewest_digits(
     for digits in range(MOST_DIGITS):
         weights = _rounded_weights(split, digits)
         change = np.abs(weights - split.weights) * split.spread
-        weights[change > _MOST_CHANGE * split.spread[0]] = np.nan
+        weights[change > 0.03 * split.spread[0]] = np.nan
         if has_room(weights):
             break
         shorter.append(weights)
@@ -380,7 +363,7 @@ def _fewest_digits(
 
 def _shortest_threshold(low: float, high: float, target: float) -> float | None:
     """Return the number of the fewest digits near a target, in [low, high); None without any."""
-    nearby = _THRESHOLD_ROOM * (high - low)
+    nearby = 0.25 * (high - low)
     low, high = max(low, target - nearby), min(high, target + nearby)
     if low <= 0.0 < high:
         return 0.0
@@ -419,7 +402,7 @@ def _round_line(
     if not np.isfinite(steps @ before).all():
         return
     if isinstance(precision, str):
-        allowed = 0.5 * _MODEL_CHANGE * unit
+        allowed = 0.0005 * unit
         after = _fewest_coefficient_digits(before, steps, allowed)
     else:
         after = np.array(

@@ -58,10 +58,6 @@ def make_scratch(n_rows):
 @inner_kernel
 def make_nodes(capacity, source, order):
     """Return unwritten room for `capacity` nodes over a permutation that the new tree owns."""
-    answers = np.empty((capacity, source.answers.shape[1]))
-    for k in range(capacity):
-        for j in range(answers.shape[1]):
-            answers[k, j] = np.nan
     return Nodes(
         np.zeros((capacity, source.weights.shape[1])),
         np.zeros(capacity),
@@ -70,8 +66,16 @@ def make_nodes(capacity, source, order):
         np.empty(capacity, dtype=np.int32),
         np.empty(capacity, dtype=np.int32),
         np.empty((capacity, source.counts.shape[1])),
-        answers,
+        np.full((capacity, source.answers.shape[1]), np.nan),
     )
+
+
+@inner_kernel
+def copy_split(source, k, out, m):
+    """Copy the hyperplane of node `k` of `source` to position `m` of `out`."""
+    for j in range(source.weights.shape[1]):
+        out.weights[m, j] = source.weights[k, j]
+    out.thresholds[m] = source.thresholds[k]
 
 
 @inner_kernel
@@ -79,9 +83,7 @@ def copy_nodes(source, first, last, out, m):
     """Copy nodes ``[first, last)`` of `source` to position `m` of `out`; return the next one."""
     # Loops, here and below: slice assignments take the compiler three times as long.
     for k in range(first, last):
-        for j in range(source.weights.shape[1]):
-            out.weights[m, j] = source.weights[k, j]
-        out.thresholds[m] = source.thresholds[k]
+        copy_split(source, k, out, m)
         out.subtree_size[m] = source.subtree_size[k]
         out.start[m] = source.start[k]
         out.end[m] = source.end[k]
@@ -91,14 +93,6 @@ def copy_nodes(source, first, last, out, m):
             out.answers[m, j] = source.answers[k, j]
         m += 1
     return m
-
-
-@inner_kernel
-def copy_split(source, k, out, m):
-    """Copy the hyperplane of node `k` of `source` to position `m` of `out`."""
-    for j in range(source.weights.shape[1]):
-        out.weights[m, j] = source.weights[k, j]
-    out.thresholds[m] = source.thresholds[k]
 
 
 @inner_kernel
@@ -344,14 +338,6 @@ def on_rows(individual: Individual, dataset: Dataset) -> Individual:
 # ---- the sides of one split ----------------------------------------------------------------------
 
 
-class Splits(NamedTuple):
-    """The hyperplanes of a tree, in prefix order, and where they stand; 0 at leaves."""
-
-    weights: np.ndarray  # (n_nodes, n_features)
-    thresholds: np.ndarray  # (n_nodes,)
-    subtree_size: np.ndarray  # (n_nodes,) int32
-
-
 def subtree_sizes(is_split: list[bool]) -> np.ndarray:
     """Return the sizes of the subtrees of nodes in prefix order."""
     size = np.ones(len(is_split), dtype=np.int32)
@@ -371,19 +357,3 @@ def part_rows(X, order, lo, hi, w, threshold):
     return split_rows(
         order, lo, hi, projection, threshold, np.empty(hi - lo, dtype=np.int32)
     )
-
-
-def rows_of_all_nodes(
-    X: np.ndarray, weights: np.ndarray, thresholds: np.ndarray, subtree_size: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return `order`, `start` and `end` of the partition by a tree with nodes that none reaches."""
-    order = np.arange(X.shape[0], dtype=np.int32)
-    start = np.zeros(len(subtree_size), dtype=np.int32)
-    end = np.full(len(subtree_size), X.shape[0], dtype=np.int32)
-    for k in np.flatnonzero(subtree_size > 1).tolist():
-        lo, hi, left = int(start[k]), int(end[k]), k + 1
-        right = left + subtree_size[left]
-        middle = part_rows(X, order, lo, hi, weights[k], float(thresholds[k]))
-        start[left], end[left] = lo, middle
-        start[right], end[right] = middle, hi
-    return order, start, end
