@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 DISTRIBUTION = "treevolve"
 
 
