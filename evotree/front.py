@@ -239,6 +239,23 @@ class TreeChoice:
             parts.append(f"complexity<={bound:g}: {lost}")  # as `select_tree` takes it
         return "; ".join(parts)
 
+    def judged(self) -> dict[tuple[int, int], tuple[float, float]]:
+        """Return what trees of the front lost on rows held out, by their leaves and terms.
+
+        With each loss comes the standard error of its difference to that of the chosen tree. A tree
+        of several lines of the menu has the loss of the first, whose bound it fills best.
+        """
+        table = self.to_frame()
+        sized = table[table["at_most"].notna()].set_index("at_most")
+        at = {size: bound for bound, size in reversed(self.menu.items())}
+        rows = {
+            size: sized.loc[bound] for size, bound in at.items() if bound in sized.index
+        }
+        rows[self.n_leaves, self.n_terms] = table[table["chosen"]].iloc[0]
+        return {
+            size: (row["loss"], row["standard_error"]) for size, row in rows.items()
+        }
+
     def _worth_their_size(self, sized: pd.DataFrame) -> pd.DataFrame:
         """Return which trees of the menu are smaller than the tree and better than smaller ones."""
         chosen, kept = self.n_leaves + self.n_terms, []
@@ -377,8 +394,19 @@ class FittedFront(Sequence[FrontTree]):
         return type(self)(models, self.is_regression, self.chosen, self.choice)
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
-        """Return the front as a table; see `front_table`."""
-        return front_table(self.items, held_out)
+        """Return the front as a table; see `front_table`.
+
+        Where a fit has compared candidates, ``held_out_loss`` is what the chosen tree and those of
+        the menu lost on rows held out, and ``held_out_loss_se`` the standard error of the
+        difference to the chosen one (`TreeChoice.judged`); they are NaN for trees of other sizes.
+        """
+        table = front_table(self.items, held_out)
+        if self.choice is not None:
+            judged = self.choice.judged()
+            sizes = [(tree.n_leaves, tree.n_terms) for tree in self.items]
+            losses = [judged.get(size, (np.nan, np.nan)) for size in sizes]
+            table[["held_out_loss", "held_out_loss_se"]] = np.array(losses)
+        return table
 
 
 def front_table(

@@ -11,16 +11,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import l1_min_c
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
 from evotree.estimators.local import tao_path
 from evotree.experiments.protocols import stratified_folds
-from evotree.fitness.base import PenalizedAccuracy
+from evotree.front import select
 from evotree.operators.initialization.population import raw_tree
 from evotree.operators.pruning import (
     critical_alphas,
@@ -30,6 +37,7 @@ from evotree.operators.pruning import (
 )
 from evotree.operators.splitters.linear import Linear
 from evotree.tree import ObliqueTree, node_weights
+from experiments.methods.chosen import import_peer
 
 BUDGETS = (5, 10, 20, 40, 80)
 # So many prunings of more than twice the largest budget are tried of a tree.
@@ -39,32 +47,31 @@ DEPTHS = (1, 2, 4, 8)  # depths of the initial trees of TAO, a path each
 PATH_COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
 """Values of C along the paths of TAO."""
 COSTS = (0.1, 1.0, 10.0)  # values of C of the other linear classifiers
+C_MULTIPLES = tuple(np.geomspace(1.0, 300.0, 16).tolist())
+"""Values of C of the L1 logistic regression, in units of the least that has terms."""
+N_THRESHOLDS, MAX_BINARY = 10, 60
+"""Quantiles of a column, and binary columns in all, that optimal trees may split by."""
+STREED_SIZES = ((0, 0), (2, 1), (2, 2), (2, 3), (3, 4), (3, 5), (3, 6), (3, 7))
+"""Depths and numbers of splits, at most, of the optimal trees."""
 
-Grow = Callable[..., list["ObliqueTree"]]
+Grow = Callable[..., list[Any]]
 
 
 def tree_within(model: Any, budget: float = math.inf) -> ObliqueTree:
     """Return the tree that a fitted method chooses among its trees of at most a complexity."""
     if isinstance(model, CrossValidatedTrees):
         return model.trees_[model.best_within(budget)]
-
-    fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
-    return max(
-        (tree for tree in model.pareto_front_ if tree.complexity <= budget), key=fitness
-    )
-
-
-def fitness_of_best(model: Any) -> float | None:
-    """Return the fitness of the best tree of a front, at the penalties of the fit."""
-    if isinstance(model, CrossValidatedTrees):
-        return None
-    best: Any = tree_within(model)
-    return PenalizedAccuracy(model.size_penalty_, model.term_penalty_)(best)[0]
+    if model.tree_.complexity <= budget:
+        return model.tree_
+    return select(model.pareto_front_, f"complexity<={int(budget)}")
 
 
 def predict_within(model: Any, X: np.ndarray, budget: float = math.inf) -> np.ndarray:
     """Return the classes that the tree of `tree_within` predicts for rows."""
-    return model.classes_[predicted_codes(tree_within(model, budget), X)]
+    tree = tree_within(model, budget)
+    if isinstance(model, CrossValidatedTrees):
+        return model.classes_[predicted_codes(tree, X)]
+    return model.predict(X, tree)  # which may stand on a score
 
 
 def predicted_codes(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
@@ -189,11 +196,48 @@ def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
 def prunings(
     trees: list[ObliqueTree], settings: list[tuple[int, float]]
 ) -> Iterator[ObliqueTree]:
-    """Yield the pruning of each setting."""
-    penalties = [collapse_penalties(tree) for tree in trees]
+    """Yield the pruning of each setting, which is the whole tree where its penalty is below 0."""
     for at, alpha in settings:
-        at = min(at, len(trees) - 1)
-        yield prune_tree(trees[at], penalties[at] <= alpha)
+        tree = trees[min(at, len(trees) - 1)]
+        if alpha >= 0.0:
+            tree = prune_tree(tree, collapse_penalties(tree) <= alpha)
+        yield tree
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A model of another package beside trees: what it predicts, and the size that it counts as."""
+
+    predict: Callable[[np.ndarray], np.ndarray]  # the codes of rows
+    n_leaves: int
+    n_terms: int
+    values: np.ndarray  # of each code, as of the leaves of a tree
+
+    @property
+    def complexity(self) -> int:
+        """Number of leaves and terms."""
+        return self.n_leaves + self.n_terms
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return what it predicts, as positions in `values`."""
+        return self.predict(X).astype(int)
+
+
+class CrossValidatedPeers(CrossValidatedTrees):
+    """Models of other packages by several settings: ``grow`` returns a `Peer` for each."""
+
+    @property
+    def sizes_(self) -> dict[str, int]:
+        """The size of the best model."""
+        return {"leaves": self.tree_.n_leaves, "terms": self.tree_.n_terms}
+
+    def counted(self, X: np.ndarray, codes: np.ndarray, n_classes: int) -> list[Any]:
+        """Fit the models."""
+        return self.grow(X, codes, self.random_state)
+
+    def penalties(self, tree: Any) -> np.ndarray:
+        """Return that a model has no prunings."""
+        return np.array([-1.0])
 
 
 def grow_cart(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[ObliqueTree]:
@@ -227,6 +271,81 @@ def grow_linear(
     return [model.fit(X, codes).tree_ for model in models]
 
 
+def fit_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Peer]:
+    """Fit scikit-learn's L1 logistic regressions of standardized columns, each class by itself.
+
+    They are counted as scores of `EvoTreeClassifier` are: of two classes as one split.
+    """
+    scaler = StandardScaler().fit(X)
+    least = l1_min_c(scaler.transform(X), codes, loss="log")
+    n_classes, models = codes.max() + 1, []
+    for multiple in C_MULTIPLES:
+        model: Any = LogisticRegression(
+            l1_ratio=1.0,
+            C=least * multiple,
+            solver="liblinear",
+            random_state=random_state,
+        )
+        if n_classes > 2:
+            model = OneVsRestClassifier(model)
+        model = make_pipeline(scaler, model).fit(X, codes)
+        parts = model[-1].estimators_ if n_classes > 2 else [model[-1]]
+        n_terms = sum(np.count_nonzero(part.coef_) for part in parts)
+        n_leaves = 2 if n_terms and n_classes == 2 else 1
+        models.append(Peer(model.predict, n_leaves, n_terms, np.eye(n_classes)))
+    return models
+
+
+def thresholds_of(
+    X: np.ndarray, codes: np.ndarray, random_state: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns and their thresholds, which make them binary: quantiles of the values.
+
+    Of too many those are kept that a random forest finds most important, as pystreed itself does.
+    """
+    shares = np.linspace(0.0, 1.0, N_THRESHOLDS + 2)[1:-1]
+    pairs = [
+        (j, threshold)
+        for j, column in enumerate(X.T)
+        for threshold in np.unique(np.quantile(column, shares, method="lower"))
+        if threshold < column.max()
+    ]
+    columns, thresholds = np.array(pairs).T
+    columns = columns.astype(int)
+    if len(columns) > MAX_BINARY:
+        forest = RandomForestClassifier(random_state=random_state)
+        forest.fit(X[:, columns] > thresholds, codes)
+        kept = np.argsort(-forest.feature_importances_, kind="stable")[:MAX_BINARY]
+        columns, thresholds = columns[kept], thresholds[kept]
+    return columns, thresholds
+
+
+def grow_streed(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Peer]:
+    """Grow pystreed's optimal trees of binary columns, of each of `STREED_SIZES`."""
+    columns, thresholds = thresholds_of(X, codes, random_state)
+
+    def binary(X: np.ndarray) -> np.ndarray:
+        return (X[:, columns] > thresholds).astype(np.int32)
+
+    models = []
+    for depth, n_splits in STREED_SIZES:
+        tree = import_peer("pystreed").STreeDClassifier(
+            max_depth=depth, max_num_nodes=n_splits
+        )
+        n_leaves = int(tree.fit(binary(X), codes).get_n_leaves())
+        models.append(
+            Peer(
+                lambda X, tree=tree: tree.predict(binary(X)),
+                n_leaves,
+                n_leaves - 1,
+                np.eye(codes.max() + 1),
+            )
+        )
+    return models
+
+
 CART = CrossValidatedTrees(grow_cart, 5)
 TAO = CrossValidatedTrees(grow_tao, 3, prunes=False)
 LINEAR = CrossValidatedTrees(grow_linear, 5)
+LOGISTIC = CrossValidatedPeers(fit_logistic, 3)
+STREED = CrossValidatedPeers(grow_streed, 3)

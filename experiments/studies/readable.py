@@ -1,5 +1,6 @@
 """The study of readable trees: accuracy at every complexity."""
 
+import math
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -10,11 +11,12 @@ import pandas as pd
 
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.protocols import Task
+from evotree.fitness.probabilities import PROBABILITY_LOSSES
+from evotree.front import MENU
 from evotree.plotting.style import save_picture
 from experiments.methods import trees
 from experiments.methods.trees import (
     BUDGETS,
-    fitness_of_best,
     predict_within,
     tree_within,
 )
@@ -24,12 +26,14 @@ from experiments.suites import N_FOLDS, THIRTY
 from experiments.tables import cells_table, differences_table, fold_means, table
 
 EVOTREE, CART = "EvoTree", "CART"
-METHODS = (CART, "Linear", "TAO", EVOTREE)
+LOGISTIC, STREED = "L1 logistic", "STreeD"
+METHODS = (CART, "Linear", "TAO", LOGISTIC, STREED, EVOTREE)
+LARGEST = ("nursery", "avila", "pendigits", "dry-bean", "letter", "usps")
 TOO_LONG = {
     CART: ("letter", "usps"),
     "Linear": ("usps",),
     "TAO": ("avila", "dna", "pendigits", "dry-bean", "letter", "usps"),
-    EVOTREE: ("nursery", "avila", "pendigits", "dry-bean", "letter", "usps"),
+    **dict.fromkeys((LOGISTIC, STREED, EVOTREE), LARGEST),
 }
 """The data sets on which methods were not run."""
 AREA_BUDGETS = tuple(
@@ -63,8 +67,34 @@ def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     )
 
 
-DEFAULT = EvoTreeClassifier()
-MADE = (trees.CART, trees.LINEAR, trees.TAO, DEFAULT)
+def held_out_within(model: Any, budget: float) -> float | None:
+    """Return what a line of the menu, or of the fit's choice, says that its tree loses."""
+    if not isinstance(model, EvoTreeClassifier) or model.choice_ is None:
+        return None
+    tree = tree_within(model, budget)
+    before = max((bound for bound in MENU if bound < budget), default=0)
+    if not math.isinf(budget) and (
+        tree == model.tree_ or tree.complexity <= before  # so that it has no such line
+    ):
+        return None
+    judged = model.choice_.judged()
+    return judged.get((tree.n_leaves, tree.n_terms), (None,))[0]
+
+
+def lost_within(model: Any, X: np.ndarray, y: np.ndarray, budget: float) -> float:
+    """Return the loss of probabilities of the tree of `held_out_within` on other rows."""
+    if held_out_within(model, budget) is None:
+        return np.nan
+    shares = model.predict_proba(X, tree_within(model, budget))
+    codes = np.searchsorted(model.classes_, y)
+    lost = PROBABILITY_LOSSES[model.choice_.loss](shares, codes, np.ones(len(y)))
+    return float(lost.mean())
+
+
+RIVALS = (trees.CART, trees.LINEAR, trees.TAO, trees.LOGISTIC, trees.STREED)
+MADE = (*RIVALS, EvoTreeClassifier())
+LINES = {**{str(bound): float(bound) for bound in MENU}, "chosen": math.inf}
+"""Lines of the menu by their complexity, and the one of the tree that a fit has chosen."""
 EXPERIMENT = define(
     "readable",
     THIRTY,
@@ -76,12 +106,19 @@ EXPERIMENT = define(
             f"accuracy_{budget}": partial(accuracy_within, budget=budget)
             for budget in BUDGETS
         },
+        **{
+            f"lost_{line}": partial(lost_within, budget=budget)
+            for line, budget in LINES.items()
+        },
     },
     measures={
-        "fitness": fitness_of_best,
         **{
             f"{column}_{budget}": partial(size_within, size=size, budget=budget)
             for budget, (column, size) in product(BUDGETS, SIZES.items())
+        },
+        **{
+            f"held_out_{line}": partial(held_out_within, budget=budget)
+            for line, budget in LINES.items()
         },
     },
     plan=[
