@@ -256,6 +256,14 @@ class TreeChoice:
             size: (row["loss"], row["standard_error"]) for size, row in rows.items()
         }
 
+    def judged_text(self, n_leaves: int, n_terms: int) -> str | None:
+        """Return what the tree of a size lost on rows held out, in words; None if none did."""
+        loss, error = self.judged().get((n_leaves, n_terms), (None, 0.0))
+        if loss is None:
+            return None
+        after = f" ± {_loss_text(error, _LOSS_DECIMALS)}" if error else ""
+        return f"held-out {self.loss_name} {_loss_text(loss, _LOSS_DECIMALS)}{after}"
+
     def _worth_their_size(self, sized: pd.DataFrame) -> pd.DataFrame:
         """Return which trees of the menu are smaller than the tree and better than smaller ones."""
         chosen, kept = self.n_leaves + self.n_terms, []
@@ -361,7 +369,7 @@ class FittedFront(Sequence[FrontTree]):
         return self.items[index]
 
     def __repr__(self) -> str:
-        table = self._shown().to_string(float_format="{:.4f}".format)
+        table = self._shown().to_string(float_format="{:.4f}".format, na_rep="")
         return (
             table
             if self.choice is None
@@ -370,11 +378,15 @@ class FittedFront(Sequence[FrontTree]):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        return self._shown().to_html(float_format="{:.4f}".format)
+        return self._shown().to_html(float_format="{:.4f}".format, na_rep="")
 
     def _shown(self) -> pd.DataFrame:
         """Return the table that is printed."""
-        table = self.to_frame()[["quality", "complexity", "terms", "leaves", "depth"]]
+        known = self.to_frame()
+        table = known[["quality", "complexity", "terms", "leaves", "depth"]]
+        if self.choice is not None and known["held_out_loss"].count() > 1:
+            name = f"held-out {self.choice.loss_name}"
+            table.insert(1, name, known["held_out_loss"])
         if self.models and self.models[0].arguments.objective:
             table = table.assign(quality=self.models[0].told(table["quality"]))
             table = table.rename(columns={"quality": self.models[0].measure})

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import l1_min_c
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
+from evotree.estimators import TAOClassifier
 from evotree.estimators.local import tao_path
 from evotree.experiments.protocols import stratified_folds
 from evotree.front import select
@@ -35,18 +35,14 @@ from evotree.operators.pruning import (
     prune_tree,
     weakest_links,
 )
-from evotree.operators.splitters.linear import Linear
 from evotree.tree import ObliqueTree, node_weights
 from experiments.methods.chosen import import_peer
 
 BUDGETS = (5, 10, 20, 40, 80)
-# So many prunings of more than twice the largest budget are tried of a tree.
-MAX_LARGE = 30
 
 DEPTHS = (1, 2, 4, 8)  # depths of the initial trees of TAO, a path each
 PATH_COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
 """Values of C along the paths of TAO."""
-COSTS = (0.1, 1.0, 10.0)  # values of C of the other linear classifiers
 C_MULTIPLES = tuple(np.geomspace(1.0, 300.0, 16).tolist())
 """Values of C of the L1 logistic regression, in units of the least that has terms."""
 N_THRESHOLDS, MAX_BINARY = 10, 60
@@ -154,21 +150,13 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         """Predict the classes of rows."""
         return predict_within(self, X)
 
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Predict the shares of the classes among the training rows of each row's leaf."""
-        return self.tree_.values[self.tree_.apply(X)]
-
     def counted(
         self, X: np.ndarray, codes: np.ndarray, n_classes: int
     ) -> list[ObliqueTree]:
-        """Grow trees with counts; a single leaf where there is but one class."""
+        """Grow trees with counts."""
         # A class of few rows may be missing in a fold.
-        present, dense = np.unique(codes, return_inverse=True)
-        if len(present) > 1:
-            grown = self.grow(X, dense, self.random_state)
-        else:
-            one_leaf = np.zeros((1, X.shape[1])), np.zeros(1), np.ones(1, np.int32)
-            grown = [ObliqueTree(*one_leaf, np.zeros((1, 1)))]
+        dense = np.unique(codes, return_inverse=True)[1]
+        grown = self.grow(X, dense, self.random_state)
         return [with_counts(tree, X, codes, n_classes) for tree in grown]
 
     def penalties(self, tree: ObliqueTree) -> np.ndarray:
@@ -178,13 +166,7 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         links = critical_alphas(collapse_penalties(tree), tree.subtree_size)
         # Each pruning is the cheapest from its own link to the next; the trees of the folds have
         # other links, so the middle stands for it.
-        penalties = np.append(np.sqrt(links[:-1] * links[1:]), np.inf)
-        trees = prunings([tree], [(0, alpha) for alpha in penalties])
-        is_large = np.array([one.complexity > 2 * BUDGETS[-1] for one in trees])
-        large = penalties[is_large]
-        shares = np.linspace(0.0, 1.0, min(len(large), MAX_LARGE))
-        kept = np.quantile(large, shares, method="nearest") if len(large) else large
-        return np.concatenate([kept, penalties[~is_large]])
+        return np.append(np.sqrt(links[:-1] * links[1:]), np.inf)
 
 
 def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
@@ -204,27 +186,21 @@ def prunings(
         yield tree
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A model of another package beside trees: what it predicts, and the size that it counts as."""
-
-    predict: Callable[[np.ndarray], np.ndarray]  # the codes of rows
-    n_leaves: int
-    n_terms: int
-    values: np.ndarray  # of each code, as of the leaves of a tree
-
-    @property
-    def complexity(self) -> int:
-        """Number of leaves and terms."""
-        return self.n_leaves + self.n_terms
-
-    def apply(self, X: np.ndarray) -> np.ndarray:
-        """Return what it predicts, as positions in `values`."""
-        return self.predict(X).astype(int)
+def peer(
+    predict: Callable[..., np.ndarray], n_leaves: int, n_terms: int, n_classes: int
+) -> Any:
+    """Return a model of another package in the place of a tree: its codes, and its size."""
+    return SimpleNamespace(
+        apply=predict,
+        values=np.eye(n_classes),
+        n_leaves=n_leaves,
+        n_terms=n_terms,
+        complexity=n_leaves + n_terms,
+    )
 
 
 class CrossValidatedPeers(CrossValidatedTrees):
-    """Models of other packages by several settings: ``grow`` returns a `Peer` for each."""
+    """Models of other packages by several settings: ``grow`` returns a `peer` for each."""
 
     @property
     def sizes_(self) -> dict[str, int]:
@@ -262,37 +238,26 @@ def grow_tao(
     return [model.tree_ for path in paths for model in path.estimators]
 
 
-def grow_linear(
-    X: np.ndarray, codes: np.ndarray, random_state: int, Cs: tuple[float, ...] = COSTS
-) -> list[ObliqueTree]:
-    """Grow a tree of linear classifiers for each C."""
-    splitters = (Linear(C=C) for C in Cs)
-    models = (ObliqueTreeClassifier(s, random_state=random_state) for s in splitters)
-    return [model.fit(X, codes).tree_ for model in models]
-
-
-def fit_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Peer]:
+def fit_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Any]:
     """Fit scikit-learn's L1 logistic regressions of standardized columns, each class by itself.
 
     They are counted as scores of `EvoTreeClassifier` are: of two classes as one split.
     """
-    scaler = StandardScaler().fit(X)
-    least = l1_min_c(scaler.transform(X), codes, loss="log")
-    n_classes, models = codes.max() + 1, []
+    n_classes = int(codes.max()) + 1
+    least = l1_min_c(StandardScaler().fit_transform(X), codes, loss="log")
+    models = []
     for multiple in C_MULTIPLES:
-        model: Any = LogisticRegression(
+        logistic = LogisticRegression(
             l1_ratio=1.0,
             C=least * multiple,
             solver="liblinear",
             random_state=random_state,
         )
-        if n_classes > 2:
-            model = OneVsRestClassifier(model)
-        model = make_pipeline(scaler, model).fit(X, codes)
-        parts = model[-1].estimators_ if n_classes > 2 else [model[-1]]
-        n_terms = sum(np.count_nonzero(part.coef_) for part in parts)
+        model = make_pipeline(StandardScaler(), OneVsRestClassifier(logistic))
+        of_classes = model.fit(X, codes)[-1].estimators_
+        n_terms = sum(int(np.count_nonzero(one.coef_)) for one in of_classes)
         n_leaves = 2 if n_terms and n_classes == 2 else 1
-        models.append(Peer(model.predict, n_leaves, n_terms, np.eye(n_classes)))
+        models.append(peer(model.predict, n_leaves, n_terms, n_classes))
     return models
 
 
@@ -312,40 +277,30 @@ def thresholds_of(
     ]
     columns, thresholds = np.array(pairs).T
     columns = columns.astype(int)
-    if len(columns) > MAX_BINARY:
-        forest = RandomForestClassifier(random_state=random_state)
-        forest.fit(X[:, columns] > thresholds, codes)
-        kept = np.argsort(-forest.feature_importances_, kind="stable")[:MAX_BINARY]
-        columns, thresholds = columns[kept], thresholds[kept]
-    return columns, thresholds
+    forest = RandomForestClassifier(random_state=random_state)
+    importances = (
+        forest.fit(X[:, columns] > thresholds, codes).feature_importances_
+        if len(columns) > MAX_BINARY
+        else np.zeros(len(columns))
+    )
+    kept = np.argsort(-importances, kind="stable")[:MAX_BINARY]
+    return columns[kept], thresholds[kept]
 
 
-def grow_streed(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Peer]:
+def grow_streed(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Any]:
     """Grow pystreed's optimal trees of binary columns, of each of `STREED_SIZES`."""
     columns, thresholds = thresholds_of(X, codes, random_state)
-
-    def binary(X: np.ndarray) -> np.ndarray:
-        return (X[:, columns] > thresholds).astype(np.int32)
-
+    binary = FunctionTransformer(lambda X: np.int32(X[:, columns] > thresholds))
     models = []
     for depth, n_splits in STREED_SIZES:
-        tree = import_peer("pystreed").STreeDClassifier(
-            max_depth=depth, max_num_nodes=n_splits
-        )
-        n_leaves = int(tree.fit(binary(X), codes).get_n_leaves())
-        models.append(
-            Peer(
-                lambda X, tree=tree: tree.predict(binary(X)),
-                n_leaves,
-                n_leaves - 1,
-                np.eye(codes.max() + 1),
-            )
-        )
+        tree = import_peer("pystreed").STreeDClassifier("accuracy", depth, n_splits)
+        predict = make_pipeline(binary, tree).fit(X, codes).predict
+        n_leaves = int(tree.get_n_leaves())
+        models.append(peer(predict, n_leaves, n_leaves - 1, int(codes.max()) + 1))
     return models
 
 
 CART = CrossValidatedTrees(grow_cart, 5)
 TAO = CrossValidatedTrees(grow_tao, 3, prunes=False)
-LINEAR = CrossValidatedTrees(grow_linear, 5)
 LOGISTIC = CrossValidatedPeers(fit_logistic, 3)
 STREED = CrossValidatedPeers(grow_streed, 3)
