@@ -246,14 +246,16 @@ class TreeChoice:
         of several lines of the menu has the loss of the first, whose bound it fills best.
         """
         table = self.to_frame()
-        sized = table[table["at_most"].notna()].set_index("at_most")
-        at = {size: bound for bound, size in reversed(self.menu.items())}
+        sized = table.set_index("at_most")
         rows = {
-            size: sized.loc[bound] for size, bound in at.items() if bound in sized.index
+            self.menu[bound]: sized.loc[bound]
+            for bound in sorted(self.menu, reverse=True)
+            if bound in sized.index
         }
         rows[self.n_leaves, self.n_terms] = table[table["chosen"]].iloc[0]
         return {
-            size: (row["loss"], row["standard_error"]) for size, row in rows.items()
+            size: (float(row["loss"]), float(row["standard_error"]))
+            for size, row in rows.items()
         }
 
     def judged_text(self, n_leaves: int, n_terms: int) -> str | None:

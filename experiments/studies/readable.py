@@ -69,7 +69,8 @@ def loss_of_line(
     NaN where there is no such line: the tree of this complexity is that of a line before, or the
     one that the fit has chosen.
     """
-    choice, tree = getattr(model, "choice_", None), tree_within(model, budget)
+    choice: Any = getattr(model, "choice_", None)
+    tree = tree_within(model, budget)
     known = {} if choice is None else choice.judged()
     size = tree.n_leaves, tree.n_terms
     before = max((bound for bound in MENU if bound < budget), default=0)
