@@ -109,9 +109,9 @@ EXPERIMENT = define(
 
 
 def means_of(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return means over folds; of scores in percent."""
+    """Return means over folds, on the data sets that all methods have; of scores in percent."""
     unit = 1.0 if column.startswith("complexity") else 100.0
-    return unit * fold_means(runs, column, DATASETS, METHODS)
+    return unit * fold_means(runs, column, DATASETS, METHODS).dropna()
 
 
 def budgets_table(
@@ -173,6 +173,7 @@ def report(results: Results) -> dict[str, Any]:
     if len(x):
         save_picture(plot_accuracy_at_budgets(x, y), picture)
     return {
+        "done": list(accuracies["best"].index),
         "budgets": budgets_table(accuracies, sizes),
         "duels": differences_table(accuracies, EVOTREE, sizes["best"]),
         "ties": ties_of(accuracies),
