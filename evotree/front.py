@@ -240,6 +240,33 @@ class TreeChoice:
             parts.append(f"complexity<={bound:g}: {lost}")  # as `select_tree` takes it
         return "; ".join(parts)
 
+    def judged(self) -> dict[tuple[int, int], tuple[float, float]]:
+        """Return what trees of the front lost on rows held out, by their leaves and terms.
+
+        With each loss comes the standard error of its difference to that of the chosen tree. A tree
+        of several lines of the menu has the loss of the first, whose bound it fills best.
+        """
+        table = self.to_frame()
+        sized = table.set_index("at_most")
+        rows = {
+            self.menu[bound]: sized.loc[bound]
+            for bound in sorted(self.menu, reverse=True)
+            if bound in sized.index
+        }
+        rows[self.n_leaves, self.n_terms] = table[table["chosen"]].iloc[0]
+        return {
+            size: (float(row["loss"]), float(row["standard_error"]))
+            for size, row in rows.items()
+        }
+
+    def judged_text(self, n_leaves: int, n_terms: int) -> str | None:
+        """Return what the tree of a size lost on rows held out, in words; None if none did."""
+        loss, error = self.judged().get((n_leaves, n_terms), (None, 0.0))
+        if loss is None:
+            return None
+        after = f" ± {_loss_text(error, _LOSS_DECIMALS)}" if error else ""
+        return f"held-out {self.loss_name} {_loss_text(loss, _LOSS_DECIMALS)}{after}"
+
     def _worth_their_size(self, sized: pd.DataFrame) -> pd.DataFrame:
         """Return which trees of the menu are smaller than the tree and better than smaller ones."""
         chosen, kept = self.n_leaves + self.n_terms, []
@@ -345,7 +372,7 @@ class FittedFront(Sequence[FrontTree]):
         return self.items[index]
 
     def __repr__(self) -> str:
-        table = self._shown().to_string(float_format="{:.4f}".format)
+        table = self._shown().to_string(float_format="{:.4f}".format, na_rep="")
         return (
             table
             if self.choice is None
@@ -354,11 +381,15 @@ class FittedFront(Sequence[FrontTree]):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        return self._shown().to_html(float_format="{:.4f}".format)
+        return self._shown().to_html(float_format="{:.4f}".format, na_rep="")
 
     def _shown(self) -> pd.DataFrame:
         """Return the table that is printed."""
-        table = self.to_frame()[["quality", "complexity", "terms", "leaves", "depth"]]
+        known = self.to_frame()
+        table = known[["quality", "complexity", "terms", "leaves", "depth"]]
+        if self.choice is not None and known["held_out_loss"].count() > 1:
+            name = f"held-out {self.choice.loss_name}"
+            table.insert(1, name, known["held_out_loss"])
         if self.models and self.models[0].arguments.objective:
             table = table.assign(quality=self.models[0].told(table["quality"]))
             table = table.rename(columns={"quality": self.models[0].measure})
@@ -378,8 +409,19 @@ class FittedFront(Sequence[FrontTree]):
         return type(self)(models, self.is_regression, self.chosen, self.choice)
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
-        """Return the front as a table; see `front_table`."""
-        return front_table(self.items, held_out)
+        """Return the front as a table; see `front_table`.
+
+        Where a fit has compared candidates, ``held_out_loss`` is what the chosen tree and those of
+        the menu lost on rows held out, and ``held_out_loss_se`` the standard error of the
+        difference to the chosen one (`TreeChoice.judged`); they are NaN for trees of other sizes.
+        """
+        table = front_table(self.items, held_out)
+        if self.choice is not None:
+            judged = self.choice.judged()
+            sizes = [(tree.n_leaves, tree.n_terms) for tree in self.items]
+            losses = [judged.get(size, (np.nan, np.nan)) for size in sizes]
+            table[["held_out_loss", "held_out_loss_se"]] = np.array(losses)
+        return table
 
 
 def front_table(

@@ -67,19 +67,15 @@ def plot_accuracy_against_depth(
     return axes[0, 0]
 
 
-def plot_accuracy_at_budgets(x: pd.DataFrame, y: pd.DataFrame, xlabel: str) -> Axes:
-    """Draw accuracies against complexities, a line a row, the last column being its own choice."""
+def plot_accuracy_at_budgets(x: pd.DataFrame, y: pd.DataFrame) -> Axes:
+    """Draw accuracies against complexities, a line for each row, the last column in its place."""
     ax = axes_or_new(None, (7.0, 4.8))
     for i, method in enumerate(x.index):
-        style = point_style(i)
-        xs = x.loc[method].to_numpy()
-        ys = y.loc[method].to_numpy()
-        ax.plot(xs[:-1], ys[:-1], ms=5, label=method, **style | {"ls": "-"})
-        ax.plot(xs[-2:], ys[-2:], lw=0.9, color=style["color"], ls=":")
-        ax.plot(xs[-1], ys[-1], ms=9, **style)
-    use_log_scale(ax, pd.Series(x.to_numpy().ravel()))
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel("mean accuracy")
+        order = x.loc[method].argsort()
+        style = point_style(i) | {"ls": "-", "ms": 5.0, "label": method}
+        ax.plot(x.loc[method].iloc[order], y.loc[method].iloc[order], **style)
+    use_log_scale(ax, x.stack())
+    ax.set(xlabel="mean complexity", ylabel="mean accuracy")
     _finish(ax, min(5, len(x)))
     return ax
 

@@ -126,3 +126,24 @@ def test_the_menu_has_smaller_trees_that_lose_less_than_smaller_ones(
     line = r"complexity<=(\d+): \.(\d+) ± \S+ \(one split of (\d+)"
     found = [tuple(map(int, one)) for one in re.findall(line, repr(choice))]
     assert found == [(bound, loss, n) for bound, n, loss in expected]
+
+
+@given(
+    losses=st.lists(st.integers(100, 999), min_size=5, max_size=5),
+    n_terms=st.lists(st.integers(1, 20), min_size=5, max_size=5),
+    own=st.integers(1, 30),
+)
+def test_sizes_that_were_judged_have_the_loss_of_their_first_line(losses, n_terms, own):
+    n_terms = sorted(min(n, bound - 2) for n, bound in zip(n_terms, MENU, strict=True))
+    menu = {bound: (2, n) for bound, n in zip(MENU, n_terms, strict=True)}
+    lost = [loss / 1000 for loss in losses]
+    choice = choice_of([40, *MENU], [0.0505, *lost], 0, own, [np.nan, *MENU], menu)
+    expected = {(2, own): 0.0505}
+    for n, loss in zip(n_terms, lost, strict=True):
+        expected.setdefault((2, n), loss)
+    judged = choice.judged()
+    assert {size: loss for size, (loss, _) in judged.items()} == expected
+    assert {error for _, error in judged.values()} == {0.05}
+    text = choice.judged_text(2, n_terms[0])
+    assert text.startswith("held-out loss .") and text.endswith(" ± .050")
+    assert choice.judged_text(3, 40) is None

@@ -287,6 +287,10 @@ def plot_pareto(
     right: no better tree of at most that complexity was met. The band beside the best quality on
     the held-out rows is one standard error wide. The ``tree_`` of an estimator has a ring.
 
+    Where the fit has judged trees of several sizes on rows that it held out itself, triangles are
+    what these lost, on an axis at the right unless both are of costs. A bar is one standard error
+    of the difference to the chosen tree (`evotree.front.TreeChoice.judged`).
+
     Parameters
     ----------
     front_or_estimator : ParetoFront, or what carries one as ``pareto_front_`` or ``pareto_front``
@@ -364,8 +368,35 @@ def plot_pareto(
     if others.min() - heights.min() > 3.0 * span:  # else the others lie in one line
         ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
     draw_grid(ax)
-    legend_below(ax, n_columns=2)
+    legend_below(ax, 2, _draw_judged(front, ax))
     return ax
+
+
+def _draw_judged(front: ParetoFront | FittedFront, ax: Axes) -> list[Axes]:
+    """Draw what trees of some sizes lost on the folds of the fit; return new axes for it."""
+    choice = getattr(front, "choice", None)
+    if choice is None:
+        return []
+    judged = front.to_frame().dropna(subset=["held_out_loss"])
+    if len(judged) < 2:  # the chosen one alone
+        return []
+    of_costs = front.models[0].is_of_costs
+    panel = ax if of_costs else ax.twinx()
+    label = f"held-out {choice.loss_name}"
+    panel.errorbar(
+        judged["complexity"],
+        judged["held_out_loss"],
+        yerr=judged["held_out_loss_se"],
+        fmt="^:",
+        ms=5.5,
+        lw=1.2,
+        color=PALETTE[1],
+        label=f"{label}, folds of the fit{'' if of_costs else ' (right)'}",
+    )
+    if of_costs:
+        return []
+    panel.set_ylabel(label)
+    return [panel]
 
 
 def _draw_rings(

@@ -303,6 +303,8 @@ def _tree(
         "quality": None
         if member is None
         else _with_few_digits(fitted.told(member.quality)),
+        "heldOut": fitted.choice
+        and fitted.choice.judged_text(tree.n_leaves, tree.n_terms),
         "origin": None if member is None else str(member.origin),
         "importances": _most_important(importances(tree), fitted.schema, kept),
         "measures": None

@@ -11,16 +11,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import l1_min_c
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
+from evotree.estimators import TAOClassifier
 from evotree.estimators.local import tao_path
 from evotree.experiments.protocols import stratified_folds
-from evotree.fitness.base import PenalizedAccuracy
+from evotree.front import select
 from evotree.operators.initialization.population import raw_tree
 from evotree.operators.pruning import (
     critical_alphas,
@@ -28,43 +35,39 @@ from evotree.operators.pruning import (
     prune_tree,
     weakest_links,
 )
-from evotree.operators.splitters.linear import Linear
 from evotree.tree import ObliqueTree, node_weights
+from experiments.methods.chosen import import_peer
 
 BUDGETS = (5, 10, 20, 40, 80)
-# So many prunings of more than twice the largest budget are tried of a tree.
-MAX_LARGE = 30
 
 DEPTHS = (1, 2, 4, 8)  # depths of the initial trees of TAO, a path each
 PATH_COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
 """Values of C along the paths of TAO."""
-COSTS = (0.1, 1.0, 10.0)  # values of C of the other linear classifiers
+C_MULTIPLES = tuple(np.geomspace(1.0, 300.0, 16).tolist())
+"""Values of C of the L1 logistic regression, in units of the least that has terms."""
+N_THRESHOLDS, MAX_BINARY = 10, 60
+"""Quantiles of a column, and binary columns in all, that optimal trees may split by."""
+STREED_SIZES = ((0, 0), (2, 1), (2, 2), (2, 3), (3, 4), (3, 5), (3, 6), (3, 7))
+"""Depths and numbers of splits, at most, of the optimal trees."""
 
-Grow = Callable[..., list["ObliqueTree"]]
+Grow = Callable[..., list[Any]]
 
 
 def tree_within(model: Any, budget: float = math.inf) -> ObliqueTree:
     """Return the tree that a fitted method chooses among its trees of at most a complexity."""
     if isinstance(model, CrossValidatedTrees):
         return model.trees_[model.best_within(budget)]
-
-    fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
-    return max(
-        (tree for tree in model.pareto_front_ if tree.complexity <= budget), key=fitness
-    )
-
-
-def fitness_of_best(model: Any) -> float | None:
-    """Return the fitness of the best tree of a front, at the penalties of the fit."""
-    if isinstance(model, CrossValidatedTrees):
-        return None
-    best: Any = tree_within(model)
-    return PenalizedAccuracy(model.size_penalty_, model.term_penalty_)(best)[0]
+    if model.tree_.complexity <= budget:
+        return model.tree_
+    return select(model.pareto_front_, f"complexity<={int(budget)}")
 
 
 def predict_within(model: Any, X: np.ndarray, budget: float = math.inf) -> np.ndarray:
     """Return the classes that the tree of `tree_within` predicts for rows."""
-    return model.classes_[predicted_codes(tree_within(model, budget), X)]
+    tree = tree_within(model, budget)
+    if isinstance(model, CrossValidatedTrees):
+        return model.classes_[predicted_codes(tree, X)]
+    return model.predict(X, tree)  # which may stand on a score
 
 
 def predicted_codes(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
@@ -147,21 +150,13 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         """Predict the classes of rows."""
         return predict_within(self, X)
 
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Predict the shares of the classes among the training rows of each row's leaf."""
-        return self.tree_.values[self.tree_.apply(X)]
-
     def counted(
         self, X: np.ndarray, codes: np.ndarray, n_classes: int
     ) -> list[ObliqueTree]:
-        """Grow trees with counts; a single leaf where there is but one class."""
+        """Grow trees with counts."""
         # A class of few rows may be missing in a fold.
-        present, dense = np.unique(codes, return_inverse=True)
-        if len(present) > 1:
-            grown = self.grow(X, dense, self.random_state)
-        else:
-            one_leaf = np.zeros((1, X.shape[1])), np.zeros(1), np.ones(1, np.int32)
-            grown = [ObliqueTree(*one_leaf, np.zeros((1, 1)))]
+        dense = np.unique(codes, return_inverse=True)[1]
+        grown = self.grow(X, dense, self.random_state)
         return [with_counts(tree, X, codes, n_classes) for tree in grown]
 
     def penalties(self, tree: ObliqueTree) -> np.ndarray:
@@ -171,13 +166,7 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         links = critical_alphas(collapse_penalties(tree), tree.subtree_size)
         # Each pruning is the cheapest from its own link to the next; the trees of the folds have
         # other links, so the middle stands for it.
-        penalties = np.append(np.sqrt(links[:-1] * links[1:]), np.inf)
-        trees = prunings([tree], [(0, alpha) for alpha in penalties])
-        is_large = np.array([one.complexity > 2 * BUDGETS[-1] for one in trees])
-        large = penalties[is_large]
-        shares = np.linspace(0.0, 1.0, min(len(large), MAX_LARGE))
-        kept = np.quantile(large, shares, method="nearest") if len(large) else large
-        return np.concatenate([kept, penalties[~is_large]])
+        return np.append(np.sqrt(links[:-1] * links[1:]), np.inf)
 
 
 def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
@@ -189,11 +178,42 @@ def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
 def prunings(
     trees: list[ObliqueTree], settings: list[tuple[int, float]]
 ) -> Iterator[ObliqueTree]:
-    """Yield the pruning of each setting."""
-    penalties = [collapse_penalties(tree) for tree in trees]
+    """Yield the pruning of each setting, which is the whole tree where its penalty is below 0."""
     for at, alpha in settings:
-        at = min(at, len(trees) - 1)
-        yield prune_tree(trees[at], penalties[at] <= alpha)
+        tree = trees[min(at, len(trees) - 1)]
+        if alpha >= 0.0:
+            tree = prune_tree(tree, collapse_penalties(tree) <= alpha)
+        yield tree
+
+
+def peer(
+    predict: Callable[..., np.ndarray], n_leaves: int, n_terms: int, n_classes: int
+) -> Any:
+    """Return a model of another package in the place of a tree: its codes, and its size."""
+    return SimpleNamespace(
+        apply=predict,
+        values=np.eye(n_classes),
+        n_leaves=n_leaves,
+        n_terms=n_terms,
+        complexity=n_leaves + n_terms,
+    )
+
+
+class CrossValidatedPeers(CrossValidatedTrees):
+    """Models of other packages by several settings: ``grow`` returns a `peer` for each."""
+
+    @property
+    def sizes_(self) -> dict[str, int]:
+        """The size of the best model."""
+        return {"leaves": self.tree_.n_leaves, "terms": self.tree_.n_terms}
+
+    def counted(self, X: np.ndarray, codes: np.ndarray, n_classes: int) -> list[Any]:
+        """Fit the models."""
+        return self.grow(X, codes, self.random_state)
+
+    def penalties(self, tree: Any) -> np.ndarray:
+        """Return that a model has no prunings."""
+        return np.array([-1.0])
 
 
 def grow_cart(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[ObliqueTree]:
@@ -218,15 +238,69 @@ def grow_tao(
     return [model.tree_ for path in paths for model in path.estimators]
 
 
-def grow_linear(
-    X: np.ndarray, codes: np.ndarray, random_state: int, Cs: tuple[float, ...] = COSTS
-) -> list[ObliqueTree]:
-    """Grow a tree of linear classifiers for each C."""
-    splitters = (Linear(C=C) for C in Cs)
-    models = (ObliqueTreeClassifier(s, random_state=random_state) for s in splitters)
-    return [model.fit(X, codes).tree_ for model in models]
+def fit_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Any]:
+    """Fit scikit-learn's L1 logistic regressions of standardized columns, each class by itself.
+
+    They are counted as scores of `EvoTreeClassifier` are: of two classes as one split.
+    """
+    n_classes = int(codes.max()) + 1
+    least = l1_min_c(StandardScaler().fit_transform(X), codes, loss="log")
+    models = []
+    for multiple in C_MULTIPLES:
+        logistic = LogisticRegression(
+            l1_ratio=1.0,
+            C=least * multiple,
+            solver="liblinear",
+            random_state=random_state,
+        )
+        model = make_pipeline(StandardScaler(), OneVsRestClassifier(logistic))
+        of_classes = model.fit(X, codes)[-1].estimators_
+        n_terms = sum(int(np.count_nonzero(one.coef_)) for one in of_classes)
+        n_leaves = 2 if n_terms and n_classes == 2 else 1
+        models.append(peer(model.predict, n_leaves, n_terms, n_classes))
+    return models
+
+
+def thresholds_of(
+    X: np.ndarray, codes: np.ndarray, random_state: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns and their thresholds, which make them binary: quantiles of the values.
+
+    Of too many those are kept that a random forest finds most important, as pystreed itself does.
+    """
+    shares = np.linspace(0.0, 1.0, N_THRESHOLDS + 2)[1:-1]
+    pairs = [
+        (j, threshold)
+        for j, column in enumerate(X.T)
+        for threshold in np.unique(np.quantile(column, shares, method="lower"))
+        if threshold < column.max()
+    ]
+    columns, thresholds = np.array(pairs).T
+    columns = columns.astype(int)
+    forest = RandomForestClassifier(random_state=random_state)
+    importances = (
+        forest.fit(X[:, columns] > thresholds, codes).feature_importances_
+        if len(columns) > MAX_BINARY
+        else np.zeros(len(columns))
+    )
+    kept = np.argsort(-importances, kind="stable")[:MAX_BINARY]
+    return columns[kept], thresholds[kept]
+
+
+def grow_streed(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Any]:
+    """Grow pystreed's optimal trees of binary columns, of each of `STREED_SIZES`."""
+    columns, thresholds = thresholds_of(X, codes, random_state)
+    binary = FunctionTransformer(lambda X: np.int32(X[:, columns] > thresholds))
+    models = []
+    for depth, n_splits in STREED_SIZES:
+        tree = import_peer("pystreed").STreeDClassifier("accuracy", depth, n_splits)
+        predict = make_pipeline(binary, tree).fit(X, codes).predict
+        n_leaves = int(tree.get_n_leaves())
+        models.append(peer(predict, n_leaves, n_leaves - 1, int(codes.max()) + 1))
+    return models
 
 
 CART = CrossValidatedTrees(grow_cart, 5)
 TAO = CrossValidatedTrees(grow_tao, 3, prunes=False)
-LINEAR = CrossValidatedTrees(grow_linear, 5)
+LOGISTIC = CrossValidatedPeers(fit_logistic, 3)
+STREED = CrossValidatedPeers(grow_streed, 3)

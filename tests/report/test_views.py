@@ -123,6 +123,31 @@ def test_refits_are_judged_by_what_their_rows_cost(dear):
     assert "mean cost a row" in repr(found)
 
 
+def assert_sizes_have_held_out_losses(model, loss):
+    """In the table, in print, in the picture and on the page."""
+    front = model.pareto_front_
+    judged = front.choice.judged()
+    frame = front.to_frame()
+    for tree, row in zip(front, frame.itertuples(), strict=True):
+        size = tree.n_leaves, tree.n_terms
+        expected = judged.get(size, (np.nan, np.nan))
+        np.testing.assert_array_equal(
+            (row.held_out_loss, row.held_out_loss_se), expected
+        )
+    known = frame.dropna(subset="held_out_loss")
+    assert len(known) > 1 and known["held_out_loss"].min() > 0.0
+    assert f"held-out {loss}" in repr(front).splitlines()[0]
+    ax = plot_pareto(model)
+    label = f"held-out {loss}, folds of the fit"
+    assert any(one.get_text().startswith(label) for one in ax.get_legend().texts)
+    (bars,) = [bars for one in ax.figure.axes for bars in one.containers]
+    np.testing.assert_array_equal(bars[0].get_xdata(), known["complexity"])
+    np.testing.assert_array_equal(bars[0].get_ydata(), known["held_out_loss"])
+    shown = [one["heldOut"] for one in report(model).data["trees"]]
+    assert sum(text is not None for text in shown) == len(known)
+    assert all(text is None or text.startswith(f"held-out {loss} ") for text in shown)
+
+
 @pytest.mark.parametrize(
     ("parameters", "measure", "loss"),
     [
@@ -140,6 +165,7 @@ def test_losses_and_qualities_have_their_names(parameters, measure, loss):
     assert plot_pareto(model).get_ylabel() == measure
     assert report(model).data["measure"] == measure
     assert (measure in repr(model.pareto_front_)) == (measure != "accuracy")
+    assert_sizes_have_held_out_losses(model, loss)
     text = export_text(model)
     sign = "# the share of late never falls with a; missing cells are free\n"
     told = sign.replace("; ", ";\n# ") if sign not in text else sign

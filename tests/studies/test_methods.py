@@ -134,3 +134,46 @@ def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
         n_right, size = best[budget]
         at = model.best_within(budget)
         assert (model.n_right_[at], -model.complexities_[at]) == (n_right, size)
+
+
+def test_l1_logistic_regressions_are_counted_as_scores_are():
+    """Within a budget the one is taken that is right most often in the folds."""
+    X, y = load_iris(return_X_y=True)
+    for rows, n_leaves in ((slice(None), 1), (y < 2, 2)):
+        model = clone(made.LOGISTIC).fit(X[rows], y[rows])
+        sizes = [one.complexity for one in model.trees_]
+        assert sizes == sorted(sizes) and sizes[0] <= 2
+        for one in model.trees_:
+            assert one.n_leaves == (n_leaves if one.n_terms else 1)
+        at = model.best_within(6)
+        assert sizes[at] <= 6 and model.n_right_[at] == max(
+            n for n, size in zip(model.n_right_, sizes, strict=True) if size <= 6
+        )
+        assert tree_sizes(model)["complexity"] == model.tree_.complexity
+        assert np.mean(model.predict(X[rows]) == y[rows]) > 0.9
+
+
+def test_thresholds_are_few_and_part_the_rows():
+    X, y = make_classification(90, 20, n_informative=5, random_state=0)
+    X[:, 3] = X[:, 3] > 0.0
+    columns, thresholds = made.thresholds_of(X, y, 0)
+    assert len(columns) == made.MAX_BINARY
+    columns, thresholds = made.thresholds_of(X[:, 2:4], y, 0)
+    assert np.bincount(columns).tolist() == [made.N_THRESHOLDS, 1]
+    shares = (X[:, 2:4][:, columns] > thresholds).mean(axis=0)
+    assert (shares > 0.0).all() and (shares < 1.0).all()
+
+
+@pytest.mark.slow
+def test_optimal_trees_err_least_on_their_rows():
+    pytest.importorskip("pystreed")
+    X, y = noisy_classes(90, n_informative=3, n_classes=3)
+    trees = made.grow_streed(X, y, 0)
+    right = [np.mean(made.predicted_codes(tree, X) == y) for tree in trees]
+    assert right == sorted(right)
+    most = [2 * n_splits + 1 for _, n_splits in made.STREED_SIZES]
+    assert np.all(np.array([tree.complexity for tree in trees]) <= most)
+    columns, thresholds = made.thresholds_of(X, y, 0)
+    cart = DecisionTreeClassifier(max_leaf_nodes=8, max_depth=3)
+    binary = X[:, columns] > thresholds
+    assert right[-1] >= cart.fit(binary, y).score(binary, y)

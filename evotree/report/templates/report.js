@@ -561,6 +561,7 @@
     const known = [
       `complexity ${one.complexity}: ${leavesText(one.leaves)}, ${count(one.terms, "term")}, depth ${one.depth}`,
       one.quality === null ? null : `${data.measure} in the search ${number(one.quality)}`,
+      one.heldOut,
       figureOf(one) === null ? null : `${figureOf(one)[0]} on the rows given ${number(figureOf(one)[1])}`,
       one === model.own ? "the model's own tree" : null,
     ];
