@@ -27,6 +27,7 @@ from evotree.engine.choice import (
     EVOLVED,
     LARGE,
     LARGE_ERRORS,
+    LEAF_ERRORS,
     LEAST_MULTIPLE,
     LEAST_PENALTY,
     LINEAR,
@@ -497,11 +498,28 @@ def test_the_winner_sets_the_penalties_and_the_trees_that_are_kept(trials):
     assert found.logistic == logistic.strength
 
 
-@given(some_trials(TREE, LINEAR))
-def test_where_leaves_have_models_no_other_candidate_wins(trials):
+@given(some_trials(TREE, LINEAR), st.sampled_from([(LINEAR,), (TREE, LINEAR)]))
+def test_splits_pay_clearly_where_leaves_have_models(trials, kinds):
+    """Else it is the leaf that loses least; no candidate of another kind wins."""
+    for one in trials[0].losses:
+        if one.at is not None:
+            for trial in trials:
+                if one in trial.sizes:
+                    trial.sizes[one] = (2, trial.sizes[one][1])
     penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
-    found = verdict_of(trials, penalties, (LINEAR,))
-    assert found.winner == naive_simplest(trials, STANDARD_ERRORS, (LINEAR,))
+    found = verdict_of(trials, penalties, kinds)
+    split = naive_simplest(trials, STANDARD_ERRORS, kinds)
+    weights = np.concatenate([trial.weights for trial in trials])
+    lost = {
+        one: np.concatenate([trial.losses[one] for trial in trials])
+        for one in (split, *(one for one in trials[0].losses if one.at is None))
+    }
+    leaf = min(
+        (one for one in lost if one.at is None), key=lambda one: lost[one] @ weights
+    )
+    gain, error = naive_mean_and_error(lost[leaf] - lost[split], weights)
+    assume(abs(gain - LEAF_ERRORS * error) > 1e-9 or split == leaf)
+    assert found.winner == (split if gain > LEAF_ERRORS * error else leaf)
     nothing = verdict_of([], penalties, (LINEAR,)).winner
     assert nothing.kind == LINEAR and nothing.strength is not None
     assert verdict_of([], penalties).winner.kind == TREE
