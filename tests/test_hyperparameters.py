@@ -498,9 +498,20 @@ def test_the_winner_sets_the_penalties_and_the_trees_that_are_kept(trials):
     assert found.logistic == logistic.strength
 
 
-@given(some_trials(TREE, LINEAR), st.sampled_from([(LINEAR,), (TREE, LINEAR)]))
-def test_splits_pay_clearly_where_leaves_have_models(trials, kinds):
-    """Else it is the leaf that loses least; no candidate of another kind wins."""
+@given(some_trials(TREE, LINEAR))
+def test_where_leaves_have_models_no_other_candidate_wins(trials):
+    penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
+    found = verdict_of(trials, penalties, (LINEAR,))
+    assert found.winner == naive_simplest(trials, STANDARD_ERRORS, (LINEAR,))
+    nothing = verdict_of([], penalties, (LINEAR,)).winner
+    assert nothing.kind == LINEAR and nothing.strength is not None
+    assert verdict_of([], penalties).winner.kind == TREE
+
+
+@given(some_trials(TREE, LINEAR))
+def test_of_times_a_split_pays_clearly_beside_models_of_one_leaf(trials):
+    """Else it is the leaf that loses least."""
+    kinds = (TREE, LINEAR)
     for one in trials[0].losses:
         if one.at is not None:
             for trial in trials:
@@ -520,9 +531,6 @@ def test_splits_pay_clearly_where_leaves_have_models(trials, kinds):
     gain, error = naive_mean_and_error(lost[leaf] - lost[split], weights)
     assume(abs(gain - LEAF_ERRORS * error) > 1e-9 or split == leaf)
     assert found.winner == (split if gain > LEAF_ERRORS * error else leaf)
-    nothing = verdict_of([], penalties, (LINEAR,)).winner
-    assert nothing.kind == LINEAR and nothing.strength is not None
-    assert verdict_of([], penalties).winner.kind == TREE
 
 
 @given(some_trials(TREE, LOGISTIC))

@@ -716,7 +716,7 @@ def verdict_of(
     # A tree of logistic models stands on no score.
     kinds = [kind for kind in kinds if not (demands_score and kind == LOGISTIC)]
     winner = table.simplest(standard_errors, *kinds)
-    if LINEAR in kinds:
+    if {TREE, LINEAR} <= set(kinds):  # of times
         winner = table.one_leaf_unless(winner, kinds)
     if EVOLVED in present:
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
