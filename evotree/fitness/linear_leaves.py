@@ -742,7 +742,8 @@ class LogLinearLeaves:
             for at, tree in enumerate(trees)
             if 1 < tree.n_leaves <= MOST_LEAVES
         ]
-        few = [one for one in roots if one.halvings == _HALVINGS][::_EVERY]
+        few = [one for one in roots if one.halvings == _HALVINGS]
+        few = [*few[::_EVERY], few[-1]]
         fitted: dict[tuple[int, Strength], tuple[np.ndarray, tuple[int, int]]] = {}
         for at, tree in [(None, one_leaf), *several]:
             for strength in roots if at is None else few:
