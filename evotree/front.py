@@ -214,7 +214,7 @@ class TreeChoice:
         leaves and terms as ``at_most`` says; where a score was tried ``on_score``, whether a
         candidate is a tree that stands on it;
         ``leaves`` and ``complexity``, means over folds; ``size_penalty`` and ``term_penalty``;
-        ``C`` and ``halvings`` of logistic models; ``loss``, the mean over the rows held out;
+        ``C`` and ``halvings`` of models; ``loss``, the mean over the rows held out;
         ``excess``, the loss less that of the chosen one, and its ``standard_error``; ``chosen``;
         and ``fold_0`` and so on, the loss in each fold. Trees of targets without a score, or on
         one, leave when they clearly lose: their ``excess`` is that of the folds before.

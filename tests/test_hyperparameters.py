@@ -25,6 +25,7 @@ from evotree.engine.choice import (
     EVOLVING_ERRORS,
     LARGE,
     LARGE_ERRORS,
+    LEAF_ERRORS,
     LEAST_MULTIPLE,
     LEAST_PENALTY,
     LINEAR,
@@ -476,6 +477,31 @@ def test_where_leaves_have_models_no_other_candidate_wins(trials):
     nothing = verdict_of([], penalties, (LINEAR,)).winner
     assert nothing.kind == LINEAR and nothing.strength is not None
     assert verdict_of([], penalties).winner.kind == TREE
+
+
+@given(some_trials(TREE, LINEAR))
+def test_of_times_a_split_pays_clearly_beside_models_of_one_leaf(trials):
+    """Else it is the leaf that loses least."""
+    kinds = (TREE, LINEAR)
+    for one in trials[0].losses:
+        if one.at is not None:
+            for trial in trials:
+                if one in trial.sizes:
+                    trial.sizes[one] = (2, trial.sizes[one][1])
+    penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
+    found = verdict_of(trials, penalties, kinds)
+    split = naive_simplest(trials, STANDARD_ERRORS, kinds)
+    weights = np.concatenate([trial.weights for trial in trials])
+    lost = {
+        one: np.concatenate([trial.losses[one] for trial in trials])
+        for one in (split, *(one for one in trials[0].losses if one.at is None))
+    }
+    leaf = min(
+        (one for one in lost if one.at is None), key=lambda one: lost[one] @ weights
+    )
+    gain, error = naive_mean_and_error(lost[leaf] - lost[split], weights)
+    assume(abs(gain - LEAF_ERRORS * error) > 1e-9 or split == leaf)
+    assert found.winner == (split if gain > LEAF_ERRORS * error else leaf)
 
 
 @given(some_trials(TREE, LOGISTIC))

@@ -18,7 +18,14 @@ from evotree import (
     load_model,
     save_model,
 )
-from evotree.engine.scores import HALF, fit_score, l1_path
+from evotree.engine.scores import (
+    HALF,
+    IDENTITY,
+    LOG,
+    LOGIT,
+    fit_score,
+    l1_path,
+)
 from evotree.leaf_models import ScoreModels, SharedModels
 from evotree.texts import export_text
 from tests.reference.scores import l1_objective, l1_regression
@@ -31,25 +38,32 @@ def standardized(rng, n_rows, n_terms):
 
 
 @settings(max_examples=20)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans())
-def test_path_reaches_the_least_penalized_loss(seed, n_terms, is_logistic):
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 6),
+    st.sampled_from([IDENTITY, LOGIT, LOG]),
+    st.sampled_from([1.0, 0.25]),
+)
+def test_path_reaches_the_least_penalized_loss(seed, n_terms, link, share):
     rng = np.random.default_rng(seed)
     n_rows = 40
     columns = standardized(rng, n_rows, n_terms)
     y = columns.sum(axis=0) + rng.normal(size=n_rows)
-    if is_logistic:
+    if link == LOGIT:
         y = (y > 0.0).astype(float)
         y[:2] = 0.0, 1.0
+    elif link == LOG:
+        y = np.exp(0.5 * y)
     weight = rng.integers(1, 4, n_rows).astype(float)
     weight /= weight.sum()
     largest = np.abs(columns @ (weight * (y - weight @ y))).max()
-    penalties = largest * np.array([1.0, 0.5, 0.1])
+    penalties = largest / share * np.array([1.0, 0.5, 0.1])
     coefficients, intercepts = np.zeros((3, n_terms)), np.zeros(3)
-    l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts)
+    l1_path(columns, y, weight, penalties, share, link, coefficients, intercepts)
     assert np.abs(coefficients[0]).max() < 1e-9  # the least penalty without terms
     for penalty, b, a in zip(penalties, coefficients, intercepts, strict=True):
-        asked = columns, y, weight, penalty, is_logistic
-        least = l1_objective(*asked, *l1_regression(*asked, 3000))
+        asked = columns, y, weight, penalty, share, link
+        least = l1_objective(*asked, *l1_regression(*asked))
         assert l1_objective(*asked, b, a) <= least + 1e-3
 
 
@@ -72,7 +86,8 @@ def test_path_is_that_of_scikit_learn(is_logistic):
     weight = np.full(300, 1.0 / 300.0)
     coefficients, intercepts = np.zeros((1, 12)), np.zeros(1)
     penalties = np.array([penalty])
-    l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts)
+    link = LOGIT if is_logistic else IDENTITY
+    l1_path(columns, y, weight, penalties, 1.0, link, coefficients, intercepts)
     model.fit(columns.T, y)
     assert coefficients[0] == pytest.approx(np.ravel(model.coef_), abs=5e-3)
     assert intercepts[0] == pytest.approx(np.ravel(model.intercept_)[0], abs=5e-3)

@@ -37,7 +37,7 @@ from evotree.engine.populations import (
     with_noise,
 )
 from evotree.engine.problem import Penalties, Problem, seconds_until
-from evotree.engine.scores import Score
+from evotree.engine.scores import Score, rate_models
 from evotree.fitness.probabilities import (
     Strength,
     fit_soft_sides,
@@ -73,6 +73,9 @@ SCORED_ERRORS = 2.0
 
 EVOLVING_ERRORS = 2.0
 """By which the loss of the trees that evolution begins with may be above that of the best."""
+
+LEAF_ERRORS = 2.0
+"""By which the loss of a tree with splits has to be below that of one leaf with a model."""
 
 LARGE, LARGE_ERRORS = 60, 2.0
 """Complexity above which the loss has to be lower by so many standard errors."""
@@ -118,7 +121,8 @@ class Choice(NamedTuple):
     @property
     def is_evolved(self) -> bool:
         """Whether the fittest tree of the run is returned, not one that was there before."""
-        return self.winner.kind in (EVOLVED, LINEAR)
+        kind, at = self.winner.kind, self.winner.at
+        return kind == EVOLVED or (kind == LINEAR and at is not None)
 
 
 def penalties_to_try(
@@ -255,7 +259,8 @@ class CandidateLosses:
                     yield candidate, lost, size_of(individual)
         models = self.problem.leaf_models
         if models is not None:
-            fits = models.fits(rows, held_out, fittest, end)
+            roots = rate_models(rows, models.used)
+            fits = models.fits(rows, held_out, fittest, roots, end)
             for place, strength, predicted, size in fits:
                 candidate = Candidate(LINEAR, place, strength)
                 yield candidate, target_losses(predicted, held_out), size
@@ -617,6 +622,18 @@ class Table(NamedTuple):
         """Return whether the trees of a candidate are leaves in all folds."""
         return bool(self.sizes[self.candidates.index(one), 1] == 1.0)
 
+    def one_leaf_unless(self, winner: Candidate, kinds: Sequence[str]) -> Candidate:
+        """Return the leaf, of some kinds, that loses least, unless a winner loses clearly less.
+
+        Where events are few, what is within half a standard error ranks rows far worse.
+        """
+        losses = self.losses @ self.weights
+        is_kind = [one.kind in kinds for one in self.candidates]
+        is_leaf = (self.sizes[:, 0] == 1.0) & is_kind
+        leaf = self.candidates[int(np.where(is_leaf, losses, np.inf).argmin())]
+        gain, error = self.gain(winner, leaf)
+        return winner if gain > LEAF_ERRORS * error else leaf
+
     def least_penalized(self, chosen: Candidate) -> Candidate:
         """Return the candidate of least penalties whose trees were the same in all folds.
 
@@ -697,7 +714,7 @@ def verdict_of(
         is_linear = TREE not in kinds
         return Verdict(
             penalties[0],
-            Candidate(LINEAR, strength=Strength(0.1))
+            Candidate(LINEAR, strength=Strength(10.0))
             if is_linear
             else Candidate(is_scored=demands_score),
         )
@@ -706,6 +723,8 @@ def verdict_of(
     # A tree of logistic models stands on no score.
     kinds = [kind for kind in kinds if not (demands_score and kind == LOGISTIC)]
     winner = table.simplest(standard_errors, *kinds)
+    if {TREE, LINEAR} <= set(kinds):  # of times
+        winner = table.one_leaf_unless(winner, kinds)
     if EVOLVED in present:
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.prefers(evolved, winner):

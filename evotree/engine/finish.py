@@ -27,6 +27,7 @@ from evotree.engine.scores import (
     blank_leaf,
     on_line,
     one_leaf,
+    rate_models,
     rest_of,
     rounded_score,
 )
@@ -393,7 +394,9 @@ class Finisher:
         """Return a tree over raw features with log-linear models in its leaves."""
         models = self.problem.leaf_models
         assert models is not None
-        whole = models.fill(tree, self.rows, strength, self.problem.ends.trees)
+        rows = self.rows
+        root = rate_models(rows, models.used, strength)[strength]
+        whole = models.fill(tree, rows, root, strength, self.problem.ends.trees)
         return self._rounded(whole)
 
     def logistic(self, strength: Strength) -> FrontTree | None:

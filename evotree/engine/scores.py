@@ -29,8 +29,8 @@ from scipy.special import expit, softmax
 from evotree._jit import kernel
 from evotree.dataset import Dataset, fold_count, make_folds, split_folds
 from evotree.engine.bends import bends_of, correlations
-from evotree.fitness.linear_leaves import leaf_of
-from evotree.fitness.probabilities import LEAST
+from evotree.fitness.linear_leaves import leaf_of, rows_of_counts
+from evotree.fitness.probabilities import HALVINGS, LEAST, Strength
 from evotree.front import FrontTree
 from evotree.leaf_models import (
     LARGEST_SCORE,
@@ -52,6 +52,9 @@ PENALTIES = tuple(np.geomspace(1.0, 0.01, 11)[1:].tolist())
 
 PENALTIES_OF_TARGETS = tuple(np.geomspace(1.0, 0.001, 16)[1:].tolist())
 """The same for targets, of which a line may tell nearly all."""
+
+PENALTIES_OF_RATES = tuple(np.geomspace(1.0, 0.01, 13)[1:].tolist())
+"""The same for rates, at shares of the L1 norm that are halved up to `HALVINGS` times."""
 
 PENALTIES_AGAIN = tuple(np.geomspace(1.0, 0.0001, 24)[1:].tolist())
 """The same for the second fit, whose terms are penalized by what the first one found."""
@@ -77,11 +80,15 @@ LEAST_INFLUENCE = 0.02
 LEAST_OF_REST = 0.03
 """Of targets, than this share of the standard deviation that the score leaves."""
 
+IDENTITY, LOGIT, LOG = range(3)
+"""How the sum of terms is what a regression says: itself, log-odds, or the logarithm of a rate."""
+
 _HELD_OUT_ROWS, _MAX_FOLDS = 600, 5
 _MAX_ROUNDS, _MAX_SWEEPS, _ALL_EVERY = 20, 100, 10
 _TOLERANCE = 1e-5  # change of the loss of a row, in a sweep
 _LEAST_CURVATURE = 1e-5
 _LEAST_SPREAD = 1e-12
+_LARGEST_LOG_RATE = 30.0  # of rates in units of their mean, on the way
 _DECIMALS = 2  # of points
 
 
@@ -140,32 +147,42 @@ def terms_of(
 
 
 @kernel
-def l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts):
+def l1_path(columns, y, weight, penalties, share, link, coefficients, intercepts):
     """Write the coefficients and intercepts of regressions at falling penalties.
 
-    The rows of `columns` are standardized terms; weights add up to 1. Of logistic ones `y` is 0 or
-    1, and has both; others lose half the squared error.
+    The rows of `columns` are standardized terms; weights add up to 1. A share of a penalty is that
+    of the absolute values of coefficients, the rest of half their squares (the elastic net). By
+    `LOGIT` `y` is 0 or 1, and has both; by `LOG` it has rates, and loses Poisson's deviance; by
+    `IDENTITY` it loses half the squared error.
     """
     m, n = columns.shape
     b = np.zeros(m)
     mean = 0.0
     for i in range(n):
         mean += weight[i] * y[i]
-    intercept = math.log(mean / (1.0 - mean)) if is_logistic else mean
+    intercept = mean
+    if link == LOGIT:
+        intercept = math.log(mean / (1.0 - mean))
+    elif link == LOG:
+        intercept = math.log(mean)
     sums = np.full(n, intercept)
     w, r = np.empty(n), np.empty(n)
     is_in = np.zeros(m, dtype=np.bool_)
     curvature = np.empty(m)
     last = np.inf
     for k in range(penalties.shape[0]):
-        penalty = penalties[k]
+        penalty = share * penalties[k]
+        ridge = penalties[k] - penalty
         for rounds in range(_MAX_ROUNDS):
             total = 0.0
             for i in range(n):
                 w[i], p = weight[i], sums[i]
-                if is_logistic:
+                if link == LOGIT:
                     p = 1.0 / (1.0 + math.exp(-p))
                     w[i] = weight[i] * max(p * (1.0 - p), _LEAST_CURVATURE)
+                elif link == LOG:
+                    p = math.exp(min(p, _LARGEST_LOG_RATE))
+                    w[i] = weight[i] * max(p, _LEAST_CURVATURE)
                 r[i] = weight[i] * (y[i] - p)
                 total += w[i]
             # The strong rule says which terms may enter; later rounds add what it has missed.
@@ -177,7 +194,7 @@ def l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts
                     gradient += columns[j, i] * r[i]
                 is_in[j] = b[j] != 0.0 or abs(gradient) >= bound
                 if is_in[j]:
-                    curvature[j] = 0.0
+                    curvature[j] = ridge
                     for i in range(n):
                         curvature[j] += w[i] * columns[j, i] ** 2
             first_change = 0.0
@@ -197,7 +214,7 @@ def l1_path(columns, y, weight, penalties, is_logistic, coefficients, intercepts
                     gradient = 0.0
                     for i in range(n):
                         gradient += columns[j, i] * r[i]
-                    goal = gradient + curvature[j] * b[j]
+                    goal = gradient + (curvature[j] - ridge) * b[j]
                     shrunk = max(abs(goal) - penalty, 0.0) / curvature[j]
                     step = math.copysign(shrunk, goal) - b[j]
                     if step != 0.0:
@@ -248,7 +265,8 @@ class _Terms:
         shares: Sequence[float],
         freedom: np.ndarray,
         *,
-        is_logistic: bool,
+        link: int,
+        l1_share: float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients (n_penalties, n_terms) and intercepts, of standardized terms.
 
@@ -257,7 +275,7 @@ class _Terms:
         """
         coefficients = np.zeros((len(shares), len(self.features)))
         intercepts = np.zeros(len(shares))
-        if is_logistic and y.min() == y.max():
+        if link == LOGIT and y.min() == y.max():
             odds = math.log(LEAST / (1.0 - LEAST))
             return coefficients, intercepts + (-odds if y.max() else odds)
         is_open = np.flatnonzero(freedom > 0.0)
@@ -267,8 +285,8 @@ class _Terms:
         rest = self.weight * (y - self.weight @ y)
         largest = np.abs(columns @ rest).max(initial=0.0)
         found = np.zeros((len(shares), len(is_open)))
-        penalties = largest * np.asarray(shares)
-        l1_path(columns, y, self.weight, penalties, is_logistic, found, intercepts)
+        penalties = largest / l1_share * np.asarray(shares)
+        l1_path(columns, y, self.weight, penalties, l1_share, link, found, intercepts)
         coefficients[:, is_open] = found * freedom[is_open]
         return coefficients, intercepts
 
@@ -362,23 +380,21 @@ def _fitted(
     at first, so that half as many terms tell as much (the adaptive lasso, Zou 2006). Scores of
     classes rank worse then.
     """
-    is_logistic = rows.n_classes > 0
+    link = LOGIT if rows.n_classes else IDENTITY
     y = _target(rows, label)
     freedom = np.ones(len(terms.features))
     freedoms = [np.ones(len(one.terms.features)) for one in folds]
-    shares = PENALTIES if is_logistic else PENALTIES_OF_TARGETS
+    shares = PENALTIES if rows.n_classes else PENALTIES_OF_TARGETS
     lost, found = _held_out_losses(folds, label, shares, freedoms)
     at = int(lost.argmin())
-    path = terms.path(y, shares[: at + 1], freedom, is_logistic=is_logistic)
+    path = terms.path(y, shares[: at + 1], freedom, link=link)
     strength = np.abs(path[0][-1])
     least = LEAST_INFLUENCE * strength.max()
-    if not is_logistic:
+    if not rows.n_classes:
         freedoms = [np.abs(several[at]) for several in found]
         lost, _ = _held_out_losses(folds, label, PENALTIES_AGAIN, freedoms)
         at = int((lost <= NEAR_BEST * lost.min()).argmax())
-        path = terms.path(
-            y, PENALTIES_AGAIN[: at + 1], strength, is_logistic=is_logistic
-        )
+        path = terms.path(y, PENALTIES_AGAIN[: at + 1], strength, link=link)
         # Hinges of one column may be far stronger than what they add up to.
         rest = y - path[1][-1] - path[0][-1] @ terms.standardized
         least = LEAST_OF_REST * math.sqrt(terms.weight @ rest**2)
@@ -402,9 +418,8 @@ def _held_out_losses(
     for fold, freedom in zip(folds, freedoms, strict=True):
         is_logistic = fold.rows.n_classes > 0
         y = _target(fold.rows, label)
-        coefficients, intercepts = fold.terms.path(
-            y, shares, freedom, is_logistic=is_logistic
-        )
+        link = LOGIT if is_logistic else IDENTITY
+        coefficients, intercepts = fold.terms.path(y, shares, freedom, link=link)
         sums = coefficients @ fold.columns + intercepts[:, None]
         truth = _target(fold.held_out, label)
         if is_logistic:
@@ -415,6 +430,38 @@ def _held_out_losses(
         losses += lost @ fold.held_out.sample_weight
         found.append(coefficients)
     return losses, found
+
+
+# ---- rates ---------------------------------------------------------------------------------------
+
+
+def rate_models(
+    rows: Dataset, used: np.ndarray | None = None, strength: Strength | None = None
+) -> dict[Strength, np.ndarray]:
+    """Return log-linear models of rates, scores (1, n_features + 1) of the features and 1.
+
+    They are of all strengths, or of one; `used` is a mask of the features that have terms.
+    """
+    some = _thinned(rows, MOST_ROWS, own_streams()[2])
+    terms = _Terms(some, bends=False)
+    y = rows_of_counts(some).y
+    is_used = np.ones(rows.X.shape[1], dtype=bool) if used is None else used
+    freedom = is_used[terms.features].astype(np.float64)
+    models: dict[Strength, np.ndarray] = {}
+    for halvings in range(HALVINGS + 1) if strength is None else [strength.halvings]:
+        costs = [1.0 / share for share in PENALTIES_OF_RATES]
+        if strength is not None:
+            costs = [*(C for C in costs if C < strength.C), strength.C]
+        shares = [1.0 / C for C in costs]
+        path = terms.path(y, shares, freedom, link=LOG, l1_share=0.5**halvings)
+        for C, coefficients, intercept in zip(costs, *path, strict=True):
+            raw = np.zeros((1, rows.X.shape[1] + 1))
+            raw[0, terms.features] = coefficients / terms.spread
+            raw[0, -1] = intercept - raw[0, terms.features] @ terms.mean
+            raw[0, -1] += raw[0, :-1] @ rows.mean
+            raw[0, :-1] *= rows.scale
+            models[Strength(C, halvings)] = raw
+    return models if strength is None else {strength: models[strength]}
 
 
 def _thinned(rows: Dataset, most: int, stream: np.ndarray) -> Dataset:

@@ -27,7 +27,7 @@ that begin with those of their parents.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -44,7 +44,6 @@ from evotree.fitness.probabilities import (
     Strength,
     finite_exp,
     fit_scores,
-    path_of_models,
 )
 from evotree.leaf_models import LeafModels, LogModels, OutputModels
 from evotree.schema import columns_asked
@@ -685,43 +684,47 @@ class LinesOfOutputs(MeansOfOutputs):
 MOST_LEAVES = 32
 """Trees of more have no models, which would take too long to fit."""
 
-# A row tells little of a rate; weakly penalized rates grow without a bound.
-_COSTS = (0.0003, 0.003, 0.03, 0.3)
+# The cost of a row's loss in a leaf, of that in the root: a row tells little of a rate.
+_COST_OF_LEAVES = 0.0003
+# Of models of the root of which so many have the same share of the L1 norm, leaves try a few.
+_EVERY, _HALVINGS = 4, 2
 
 
 @dataclass(frozen=True, eq=False)
 class LogLinearLeaves:
     """Log-linear models of counts, or rates, in all leaves: Poisson regressions.
 
-    They are of one leaf, or of the leaves of trees, each of any strength.
+    They are of one leaf, or of the leaves of trees, each drawn to the model of all rows.
     """
 
     used: np.ndarray | None = None  # mask of the features that models may use
 
     def fits(
-        self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float
+        self,
+        rows: Dataset,
+        held_out: Dataset,
+        trees: Sequence[Individual],
+        roots: Mapping[Strength, np.ndarray],
+        end: float,
     ) -> Iterator[tuple[int | None, Strength, np.ndarray, tuple[int, int]]]:
         """Yield the models that are tried, what they say of rows held out, and their sizes.
 
-        First those of one leaf, then those of the trees, by their positions, that are not too large
-        for models. Out of time fits end after a step.
+        First those of one leaf, the `roots`, then those of the trees, by their positions, that are
+        not too large for models, at a few strengths. Out of time fits end after a step.
         """
-        roots: dict[Strength, np.ndarray] = {}
-        start = None
         fitted_to = rows_of_counts(rows)
-        for C in _COSTS:
-            path = list(path_of_models(fitted_to, C, start, used=self.used, end=end))
-            start = path[0]
-            roots |= {Strength(C, at): scores for at, scores in enumerate(path)}
         one_leaf: Any = leaf_of(rows.X.shape[1])
         several = [
             (at, tree)
             for at, tree in enumerate(trees)
             if 1 < tree.n_leaves <= MOST_LEAVES
         ]
+        few = [one for one in roots if one.halvings == _HALVINGS]
+        few = [*few[::_EVERY], few[-1]]
         fitted: dict[tuple[int, Strength], tuple[np.ndarray, tuple[int, int]]] = {}
         for at, tree in [(None, one_leaf), *several]:
-            for strength, root in roots.items():
+            for strength in roots if at is None else few:
+                root = roots[strength]
                 key = id(tree), strength
                 if key not in fitted:
                     scores = scores_of_nodes(
@@ -734,19 +737,20 @@ class LogLinearLeaves:
                 yield at, strength, *fitted[key]
 
     def fill(
-        self, tree: ObliqueTree, dataset: Dataset, strength: Strength, end: float
+        self,
+        tree: ObliqueTree,
+        dataset: Dataset,
+        root: np.ndarray,
+        strength: Strength,
+        end: float,
     ) -> ObliqueTree:
         """Return a finished tree, over raw features, with models in its leaves.
 
         Their scores are bounded by those of the training rows of their leaf, widened as lines are.
         """
         fitted_to = rows_of_counts(dataset)
-        C, halvings = strength
-        *_, root = path_of_models(
-            fitted_to, C, halvings=halvings, used=self.used, end=end
-        )
         leaves = tree.apply(dataset.raw)
-        scores = scores_of_nodes(fitted_to, leaves, tree, root, C, end)
+        scores = scores_of_nodes(fitted_to, leaves, tree, root, strength.C, end)
         at_mean = math.log(dataset.target_mean)
         of_rows = scores_of_rows(scores, dataset.X, leaves)[:, 0] + at_mean
         low, high = np.full((2, len(tree)), np.nan)
@@ -811,8 +815,9 @@ def scores_of_nodes(
     for k in np.flatnonzero(sizes > 1).tolist():
         for child in (k + 1, k + 1 + int(sizes[k + 1])):
             inside = (leaves >= child) & (leaves < child + sizes[child])
+            cost = _COST_OF_LEAVES * C
             scores[child] = fit_scores(
-                rows, inside, C, scores[k], is_free, scores[k], end
+                rows, inside, cost, scores[k], is_free, scores[k], end
             )
     drop_constant_terms(scores[:, :, :-1], scores[:, :, -1], rows.X, leaves)
     return scores

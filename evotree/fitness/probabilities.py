@@ -356,8 +356,9 @@ _NEWTON_CELLS = (
 class Strength(NamedTuple):
     """How logistic and log-linear models are regularized."""
 
-    C: float  # cost of a row's loss
-    halvings: int = 0  # of the terms of the root
+    # Cost of a row's loss; of rates, of that at which the first term is in.
+    C: float
+    halvings: int = 0  # of the terms of the root; of rates, of the share of the L1 norm
 
 
 class ModelRows(NamedTuple):
@@ -479,7 +480,6 @@ def path_of_models(
     C: float,
     start: np.ndarray | None = None,
     halvings: int = HALVINGS,
-    used: np.ndarray | None = None,
     end: float = math.inf,
 ) -> Iterator[np.ndarray]:
     """Yield models of the root over some features, each of half the terms of the one before."""
@@ -487,8 +487,6 @@ def path_of_models(
         start = np.zeros((dataset.n_scores, dataset.X.shape[1] + 1))
     is_free = np.ones(start.shape, dtype=bool)
     is_free[:, :-1] = np.ptp(dataset.X, axis=0) > 0.0
-    if used is not None:
-        is_free[:, :-1] &= used
     is_free[:-1] = False  # one score tells two classes apart
     for _ in range(halvings + 1):
         scores = fit_scores(dataset, slice(None), C, start, is_free, end=end)

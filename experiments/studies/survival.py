@@ -41,10 +41,9 @@ EVOTREE, CONSTANT, TREE, STREED = (
     "SurvivalTree",
     "STreeD",
 )
-ACCURATE = "EvoTree accurate"
 COX, FOREST = "Cox", "Forest"
 HARRELL, UNO, BRIER = "Harrell's C", "Uno's C", "Brier saved"
-TREES = (EVOTREE, ACCURATE, CONSTANT, TREE, STREED)
+TREES = (EVOTREE, CONSTANT, TREE, STREED)
 """The methods whose model is one tree."""
 TREE_LEAVES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 TREE_ROWS = (5, 10, 20)
@@ -58,10 +57,6 @@ STREED_DEPTH, MANY_COLUMNS = 4, 25
 N_TREES, FOREST_ROWS = 200, 15
 """Trees of the forest, and the fewest rows in a leaf."""
 MOST_ROWS = 1_000  # to train on, of flchain
-SOME = {
-    ACCURATE: ("veterans", "breast_cancer", "gbsg2", "aids"),
-}
-"""The data sets of what was tried on some alone."""
 N_PLACES = 100  # times at which the Brier score is taken
 FIGURES = {
     HARRELL: ("harrell", 100.0, 1),
@@ -121,16 +116,9 @@ class ChosenSurvival(RegressorMixin, Chosen):
         return self.best_estimator_.predict(X)
 
 
-def evotree(
-    X: np.ndarray,
-    y: np.ndarray,
-    random_state: int,
-    rule: str = "chosen",
-    **settings: Any,
-) -> Any:
-    """Return our tree, or the one of its front that a rule takes."""
-    model = EvoTreeSurvival(random_state=random_state, **settings).fit(X, y)
-    return model.select_tree(rule)
+def evotree(X: np.ndarray, y: np.ndarray, random_state: int, **settings: Any) -> Any:
+    """Return our tree."""
+    return EvoTreeSurvival(random_state=random_state, **settings).fit(X, y)
 
 
 def chosen_tree(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
@@ -247,7 +235,6 @@ def brier_saved(model: ChosenSurvival, X: np.ndarray, y: np.ndarray) -> float:
 
 METHODS: dict[str, Find] = {
     EVOTREE: evotree,
-    ACCURATE: partial(evotree, rule="accurate"),
     CONSTANT: partial(evotree, leaves="constant"),
     TREE: chosen_tree,
     STREED: streed,
@@ -264,7 +251,6 @@ EXPERIMENT = define(
     plan=[
         Task(dataset, method, fold, 0)
         for fold, dataset, method in product(range(N_FOLDS), SETS, METHODS)
-        if dataset in SOME.get(method, SETS)
     ],
 )
 
@@ -273,17 +259,8 @@ def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     means = tables.figures_of(results.runs, FIGURES, list(SETS), list(METHODS))
     duels = {title: means[title] for title in (HARRELL, UNO, BRIER)}
-    rivals = {
-        title: values.drop(columns=[*SOME], errors="ignore")
-        for title, values in means.items()
-    }
-    ways = {
-        title: values[tables.named([EVOTREE, *SOME], values)]
-        for title, values in duels.items()
-    }
     return {
-        **tables.comparison(rivals, FIGURES, EVOTREE, duels),
-        "ways": tables.differences_table(ways, EVOTREE, means["complexity"]),
+        **tables.comparison(means, FIGURES, EVOTREE, duels),
         "harrell_cells": tables.cells_table(means[HARRELL], ".1f", bold=TREES),
         "brier_cells": tables.cells_table(means[BRIER], ".1f", bold=TREES),
         "size": tables.shown(

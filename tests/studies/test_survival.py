@@ -45,7 +45,7 @@ def test_folds_have_like_shares_of_events(dataset, monkeypatch):
         n_rows += len(parts.y_test)
     assert n_rows == len(data.y)
     np.testing.assert_allclose(shares, data.y["event"].mean(), atol=0.04)
-    facts = protocol.check(dataset, None)
+    facts = protocol.facts(dataset, None)
     assert facts["events"] == data.y["event"].sum() and facts["rows"] == n_rows
 
 
