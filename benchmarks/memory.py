@@ -30,7 +30,7 @@ from evotree import (
 )
 from evotree.engine.populations import MAX_COPIES_OF_ROW
 from evotree.engine.problem import LEAST_ROWS
-from evotree.experiments.execution import PeakMemory
+from evotree.experiments.execution import forget_peak_memory, peak_memory
 
 
 class Size(NamedTuple):
@@ -124,12 +124,12 @@ def measure(size: Size) -> dict[str, float]:
         sizes.append(len(tree))
         return clone_tree(tree)
 
-    before = PeakMemory().megabytes()
-    peak = PeakMemory()
+    forget_peak_memory()
+    before = peak_memory()
     # All trees are cloned that breed, those of the choice of hyperparameters included.
     with patch.object(Individual, "clone", counted):
         estimator.fit(X, y)
-    megabytes = peak.megabytes() - before
+    megabytes = peak_memory() - before
     front = estimator.pareto_front_
     return {
         "megabytes": megabytes,

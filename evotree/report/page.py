@@ -33,6 +33,7 @@ from evotree.fitted import (
     uncorrelated_spreads,
     used_features,
 )
+from evotree.front import TreeChoice
 from evotree.importances import importances
 from evotree.leaf_models import class_probabilities
 from evotree.plotting.shapes import column_lines
@@ -303,8 +304,9 @@ def _tree(
         "quality": None
         if member is None
         else _with_few_digits(fitted.told(member.quality)),
-        "heldOut": fitted.choice
-        and fitted.choice.judged_text(tree.n_leaves, tree.n_terms),
+        "heldOut": fitted.choice.judged_text(tree.n_leaves, tree.n_terms)
+        if isinstance(fitted.choice, TreeChoice)  # a file has its text alone
+        else None,
         "origin": None if member is None else str(member.origin),
         "importances": _most_important(importances(tree), fitted.schema, kept),
         "measures": None

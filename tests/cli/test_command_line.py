@@ -868,7 +868,7 @@ def test_bad_models_and_pictures_of_an_unknown_kind(run, iris_csv, model_json):
     status, _, err = run("show", model_json, "--plot", "tree.txt")
     assert status == 2 and "txt" in err
     model_json.write_bytes(iris_csv.read_bytes())
-    assert_error(run("show", model_json), "model.json", "not JSON")
+    assert_error(run("show", model_json), "model.json", "cannot be read")
 
 
 OVER = [

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from evotree import EvoTreeRegressor, ObliqueTreeRegressor, Quantile, TAORegressor
 from evotree.dataset import Dataset
 from evotree.estimators.base import conformal_width, leaf_deviations
-from tests.quick_models import BRIEF, evolved, name_of
+from tests.quick_models import BRIEF, by_tree, evolved, name_of
 from tests.strategies import seeds
 
 KINDS = [
@@ -68,14 +68,13 @@ def test_other_trees_of_the_front_have_deviations_too():
     dataset = Dataset.from_arrays(X, y, task="regression")
     assert len(fitted.pareto_front_) > 1
     for at, tree in enumerate(fitted.pareto_front_):
-        predicted, std = fitted.predict(X, at, return_std=True)
-        np.testing.assert_array_equal(predicted, fitted.predict(X, tree))
+        predicted, std = by_tree(fitted, at).predict(X, return_std=True)
+        np.testing.assert_array_equal(predicted, by_tree(fitted, at).predict(X))
         np.testing.assert_allclose(std, leaf_deviations(tree, dataset)[tree.apply(X)])
     fitted.select_tree("complexity<=99").calibrate(X, y).select_tree("complexity<=99")
     # The same tree is calibrated still.
     assert np.isfinite(fitted.predict_interval(X)).all()
-    with pytest.warns(UserWarning, match=r"call calibrate\(X, y\) again"):
-        fitted.select_tree("leaves<=2")
+    fitted.select_tree("leaves<=2")
     assert fitted.residual_std_.shape == (len(fitted.tree_),)
     with pytest.raises(NotFittedError, match="not calibrated"):
         fitted.predict_interval(X)
