@@ -15,7 +15,7 @@ import numpy as np
 from evotree.dataset import Dataset
 from evotree.fitness.base import ClassLoss
 from evotree.leaf_models import LeafModels
-from evotree.operators.constraints import Constraint, repair
+from evotree.operators.constraints import Constraint, influences, repair
 from evotree.operators.initialization.growth import GrowthLimits, grow_on_sample
 from evotree.operators.initialization.population import DIPOLE, INITIAL
 from evotree.operators.splitters.dipole import Dipole
@@ -202,11 +202,7 @@ class Breeder:
         if splits.size and rng.uniform() < 0.5:
             weights = individual.weights.copy()
             self._change_terms(weights[rng.choice(splits)], rng)
-            _, thresholds, size = individual.splits
-            made = make_individual(
-                self.dataset, weights, thresholds, size, individual.answers
-            )
-            individual = in_place_of(individual, made)
+            individual = self._with_weights(individual, weights)
         else:
             answers = individual.answers.copy()
             leaf = rng.choice(np.flatnonzero(individual.is_leaf))
@@ -224,15 +220,14 @@ class Breeder:
         return tuple(self.whole(child, parent, rng) for child, parent in pairs)
 
     def _change_terms(self, weights: np.ndarray, rng: np.random.Generator) -> None:
-        """Add a term to a split, in the place of another if there are too many, or drop one."""
+        """Add a term to a split, or take one away."""
         used, others = np.flatnonzero(weights), np.flatnonzero(weights == 0.0)
         spread = self.dataset.spread
-        grows = others.size and (used.size < 2 or rng.uniform() < 0.5)
-        if grows:
+        if others.size and (used.size < 2 or rng.uniform() < 0.5):
             j = rng.choice(others)
             size = rng.normal() * np.linalg.norm(weights * spread)
             weights[j] = size / np.sqrt(max(1, used.size)) / spread[j]
-        if used.size >= (self.max_width if grows else 2):
+        elif used.size > 1:
             weights[rng.choice(used)] = 0.0
 
     def whole(
@@ -243,6 +238,11 @@ class Breeder:
         A new leaf answers as the parent does there, or something else.
         """
         actions = self.dataset.objective
+        influence = influences(child, self.dataset)
+        least = -np.sort(-influence, axis=1)[:, self.max_width - 1, np.newaxis]
+        weights = np.where(influence >= least, child.weights, 0.0)
+        if not np.array_equal(weights, child.weights):
+            child = self._with_weights(child, weights)
         child = repair(child, self.dataset, self.constraints)
         answers = child.answers.copy()
         if not answers.size:  # of a tree that was grown
@@ -260,3 +260,9 @@ class Breeder:
         if not np.array_equal(answers, child.answers, equal_nan=True):
             child.answer(answers)
         return child
+
+    def _with_weights(self, tree: Individual, weights: np.ndarray) -> Individual:
+        """Return an individual of a tree with other weights of its splits."""
+        _, thresholds, size = tree.splits
+        made = make_individual(self.dataset, weights, thresholds, size, tree.answers)
+        return in_place_of(tree, made)

@@ -196,7 +196,7 @@ def test_pictures_are_drawn(name, plot):
     draw = getattr(evotree.plotting, plot)
     refused = {"plot_survival": "allowed is a fitted EvoTreeSurvival"}
     if getattr(kind.model, "choice_", None) is None:
-        refused["plot_choice"] = "without a choice"
+        refused["plot_choice"] = "a NoneType: allowed"
     call = DRAWN.get(plot, lambda draw, kind: draw(kind.model))
     if plot in refused:
         with pytest.raises(TypeError, match=refused[plot]):
