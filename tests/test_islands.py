@@ -150,7 +150,9 @@ def test_errors_are_raised_and_say_where(iris, processes):
         run(iris, executor=Broken())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises((pickle.PicklingError, AttributeError), match="pickle"):
+        with pytest.raises(
+            (pickle.PicklingError, AttributeError), match="pickle|local object"
+        ):
             evolve_with(lambda one: (one.quality,), processes)
         with pytest.raises(LookupError) as caught:
             evolve_with(raise_lookup, processes)
