@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris
 
-from evotree.dataset import Dataset
 from evotree.engine.toolbox import feature_bound
 from evotree.operators.constraints import (
     Interactions,
     ShapeLimits,
-    as_interactions,
     keeps_all,
     repair,
 )
@@ -19,7 +16,6 @@ from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
 from evotree.operators.pruning import cost_complexity_path, node_risk
 from evotree.rng import make_streams
-from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from tests.strategies import (
     OPERATORS,
     any_populations,
@@ -84,30 +80,6 @@ def test_of_leaves_above_the_bound_the_weakest_links_go(drawn, max_leaves):
         repair(tree, dataset, [ShapeLimits(max_leaves=max_leaves)])
         left = node_risk(tree.counts, dataset.n_classes)[tree.is_leaf].sum()
         assert not is_cut or np.abs(risks - left).min() < 1e-9
-
-
-def test_features_of_a_column_go_together():
-    X, y = load_iris(return_X_y=True)
-    schema = Schema(
-        (
-            NumericColumn("a", 0.0),
-            CategoricalColumn("none", (), "level"),
-            CategoricalColumn("b", ("x", "y")),
-            NumericColumn("c", 0.0),
-        )
-    )
-    dataset = Dataset.from_arrays(X, y, schema=schema)
-    assert dataset.column_of.tolist() == [0, 2, 2, 3]
-    for words, width in (
-        ("no_interactions", 2),
-        ("pairwise", 3),
-        ([{"a", "b"}], 3),
-        ([{0, 3}], 2),
-    ):
-        assert as_interactions(words, dataset).max_width == width
-    assert as_interactions([{"a", "b", 3}], dataset) is None  # any may share a split
-    assert as_interactions([{0, 1, 2, 3}, [1]], dataset) is None
-    assert as_interactions(None, dataset) is None
 
 
 bounds = st.integers(1, 3)

@@ -15,7 +15,6 @@ from sklearn.metrics import (
 )
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, Quantile
-from evotree.dataset import EXPOSURE
 from evotree.estimators.rows import Beside
 from evotree.fitness.leaves import LEAST_MEAN
 from evotree.fitness.probabilities import LEAST, fit_soft_sides
@@ -79,22 +78,3 @@ def test_classes_lose_by_labels_or_by_probabilities():
         own = np.maximum(shares[np.arange(len(y)), y], LEAST)
         np.testing.assert_allclose(logged, -np.log(own))
     assert null_loss(rows) == len(y)
-
-
-def test_exposures_are_no_weights_in_the_errors_of_a_front():
-    X, y, exposure = counts_of()
-    model = brief(EvoTreeRegressor, objective="poisson")
-    model.fit(X[::2], y[::2], exposure=exposure[::2])
-    held_out = model._held_out(X[1::2], y[1::2], Beside())
-    held_out = held_out.with_extras({EXPOSURE: exposure[1::2]})
-    front = list(model.pareto_front_)
-    _, errors = held_out_quality(front, held_out)
-    weight = held_out.sample_weight
-    n = len(weight)
-    null = null_loss(held_out) / weight.sum()
-    for tree, error in zip(front, errors, strict=True):
-        lost = row_losses(tree, held_out)
-        mean = np.average(lost, weights=weight)
-        deviations = weight * (lost - mean)
-        expected = np.sqrt(n / (n - 1) * (deviations**2).sum()) / weight.sum()
-        assert error == pytest.approx(expected / null)

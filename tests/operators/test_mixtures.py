@@ -1,7 +1,6 @@
 """What makes first trees and what refines: names, models, rules, and paths of widths."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
@@ -146,25 +145,6 @@ def test_trees_of_other_columns_are_refused(kind):
     other = kind(max_depth=1).fit(X.set_axis([*"abcd"], axis=1), y)
     with pytest.raises(ValueError, match="init splits on '.*: allowed are the col"):
         evolved(EvoTreeClassifier, init=["oc1", other]).fit(X, y)
-
-
-def test_a_mixture_of_all_forms_makes_a_population(tmp_path):
-    tree = ObliqueTreeClassifier("axis", max_depth=2).fit(X, y)
-    mixture = [
-        {"wodt": 0.2, OC1(): 0.2},
-        PRESETS[0],
-        *forms_of(tree, tmp_path),
-        TAOClassifier(max_iter=1).fit(X, y),
-    ]
-    population = make_toolbox(WINE, init=mixture, random_state=0).population(n=24)
-    origins = pd.Series([one.origin for one in population]).value_counts()
-    assert origins.to_dict() == {
-        "initial": 4,
-        "wodt": 4,
-        "OC1": 4,
-        "Axis": 4,
-        "dipole": 8,
-    }
 
 
 @pytest.mark.parametrize(

@@ -206,18 +206,6 @@ def wine():
     return Dataset.from_arrays(*load_wine(return_X_y=True))
 
 
-@given(any_populations, seeds)
-def test_at_most_one_split_changes_and_its_parts(drawn, seed):
-    dataset, (parent, *_) = drawn
-    child = parent.clone()
-    child.stream = make_streams(seed, 1, 1)[0]
-    (child,) = mut_terms(child, dataset)
-    assert_sound(child, dataset)
-    if len(child) == len(parent):  # otherwise rows left a part of the tree
-        changed = (child.weights != parent.weights).any(axis=1)
-        assert np.count_nonzero(changed) <= 1
-
-
 @given(seeds)
 def test_the_threshold_costs_least(wine, seed):
     parent = init_dipolar(wine, 0.0, stream_of(seed), max_depth=2)
@@ -251,9 +239,6 @@ def test_scaling_agrees_with_its_naive_twin(fitness, pressure):
     np.testing.assert_allclose(
         scaled, naive.linear_scaling(fitness, pressure), atol=1e-6
     )
-    assert scaled.min() >= 0.0
-    assert scaled.mean() == pytest.approx(1.0, abs=1e-6)
-    assert scaled.max() <= pressure + 1e-6
 
 
 @given(
