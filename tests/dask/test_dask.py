@@ -163,14 +163,6 @@ def test_leaves_have_rows_enough():
     assert counts[counts > 0].min() >= 40 and found.get_n_leaves() > 1
 
 
-def test_rare_classes_are_in_the_sample():
-    labels = np.where(np.arange(len(X)) % 500 == 0, 7, Y)
-    found = fit(brief(), y=labels)
-    assert found.classes_.tolist() == [0, 1, 7]
-    shares = [np.mean(labels == one) for one in found.classes_]
-    assert found.tree_.values[0] == pytest.approx(shares)
-
-
 def test_frames_are_encoded_alike_in_all_partitions():
     table, y = table_of_all_kinds()
     fits = [fit(brief(), table, y, n_rows=n) for n in (1200, 250)]

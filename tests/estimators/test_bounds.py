@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.datasets import load_diabetes, load_iris, load_wine
 
 from evotree import (
     EvoTreeClassifier,
@@ -105,21 +104,6 @@ def test_every_tree_keeps_the_bounds(
         evolution__variation=Variation(algorithm=algorithm),
     )
     assert_kept(model.fit(X, y, sample_weight=weight), X, weight)
-
-
-@pytest.mark.slow
-def test_every_operator_and_given_trees_keep_them():
-    X, y = load_breast_cancer(return_X_y=True)
-    names = ["tao", "sparse", "axis", "oc1", "linear", "dipole"]
-    cart = DecisionTreeClassifier(random_state=0).fit(X, y)
-    init = ["widths", "tao", "cart_lc", "wodt", cart, brief().fit(X, y).tree_]
-    model = brief(
-        init=init, refinement=Refinement(names, probability=0.5), population_size=24
-    )
-    model.set_params(max_depth=3, max_leaf_nodes=5, max_terms=12, min_samples_leaf=15)
-    assert_kept(
-        model.set_params(interaction_cst=[range(10), range(10, 30)]).fit(X, y), X
-    )
 
 
 def test_columns_of_categories_and_missing_numbers_go_with_all_their_features():
@@ -255,9 +239,6 @@ def test_lines_use_all_columns_and_splits_those_that_may():
     assert used and all(name.startswith("region is") for name in used)
     assert {"a", "b"} <= set(named[fitted.tree_.models.coefficients.any(axis=0)])
     assert fitted.score(frame, y) > 0.95
-    for same in ("region", [3], np.array([3])):
-        lines = LinearLeaves(split_features=same)
-        assert clone(model).set_params(leaves=lines).fit(frame, y).tree_ == fitted.tree_
 
 
 @pytest.mark.parametrize(

@@ -39,14 +39,9 @@ def test_predictions_follow_from_the_tree():
     X, y = load_iris(return_X_y=True)
     model = brief(regularization=STILL, patience=None, probability="leaf").fit(X, y)
     leaves, tree = model.apply(X), model.tree_
-    narrow = X.astype(np.float32)
-    np.testing.assert_array_equal(
-        model.apply(narrow), model.apply(narrow.astype(np.float64))
-    )
     shares = pd.crosstab(leaves, y, normalize="index").loc[leaves]
     found = np.exp(model.predict_log_proba(X))
     np.testing.assert_allclose(found, shares)
-    assert (model.decision_path(X) != tree.decision_path(X)).nnz == 0
     assert model.get_n_leaves() == tree.n_leaves and model.get_depth() == tree.depth
     assert model.n_generations_ == 4 and model.stop_reason_ == "max_generations"
     phases = {"compiling", "choosing hyperparameters", "making first trees", "evolving"}
@@ -110,8 +105,6 @@ def test_callbacks_see_the_logbook_and_stop_the_run(model):
     assert len(last) == 3  # those behind the one that stops are called too
     assert len(stopped.hall_of_fame_) == len(last[-1].hall_of_fame)
     assert_same(stopped, clone(model).set_params(max_generations=2).fit(X, y), X)
-    whole = clone(model).set_params(callbacks=[lambda run: "stop?"]).fit(X, y)
-    assert whole.stop_reason_ == "max_generations" and whole.n_generations_ == 4
 
 
 @every_evolved

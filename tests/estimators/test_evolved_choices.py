@@ -12,7 +12,6 @@ from sklearn.metrics import (
     balanced_accuracy_score,
     d2_absolute_error_score,
     f1_score,
-    log_loss,
     matthews_corrcoef,
     r2_score,
 )
@@ -37,16 +36,6 @@ def hits_and_misses(counts):
     return counts.max(axis=1).sum() / counts.sum(), -missed / counts.sum()
 
 
-def saved_log_loss(y, leaf, sample_weight):
-    """Return the share of the root's loss that leaves save; they have a row of the mean more."""
-    weight = sample_weight  # multiples of the least one are numbers of rows
-    prior = np.bincount(y, weight) / weight.sum()
-    counts = np.array([np.bincount(y[leaf == k], weight[leaf == k], 2) for k in leaf])
-    smoothed = (counts + prior) / (counts.sum(axis=1, keepdims=True) + 1.0)
-    root = log_loss(y, np.tile(prior, (len(y), 1)), sample_weight=weight)
-    return 1.0 - log_loss(y, smoothed, sample_weight=weight) / root
-
-
 FRONTS = {
     "default": (SEARCHED, accuracy_score),
     "noise": ({"regularization__noise": 0.4}, accuracy_score),
@@ -66,7 +55,6 @@ FRONTS = {
         {"objective": hits_and_misses, "variation__algorithm": "nsga2"},
         accuracy_score,
     ),
-    "shares": ({"objective": "log_loss", "probability": "leaf"}, saved_log_loss),
     "lines": ({"size_penalty": "auto", "precision": 1}, r2_score),
     "means": ({"leaves": "constant", "precision": 1, "size_penalty": 0.001}, r2_score),
     "median": (
@@ -91,12 +79,8 @@ def test_the_front_says_what_its_trees_are_worth(name, is_weighted):
     front = model.fit(X, y, weight).pareto_front_
     for i, member in enumerate(front):
         other = by_tree(model, i)
-        predict = other.apply if name == "shares" else other.predict
-        expected = metric(y, predict(X), sample_weight=weight)
-        # Weights are rounded a little, which shares of leaves do not forget.
-        assert member.quality == pytest.approx(
-            expected, abs=1e-7 if name == "shares" else 1e-9
-        )
+        expected = metric(y, other.predict(X), sample_weight=weight)
+        assert member.quality == pytest.approx(expected, abs=1e-9)
         if name == "scores":
             values = hits_and_misses(member.counted().counts[member.is_leaf])
             assert member.scores == pytest.approx((*values, member.complexity))

@@ -10,13 +10,11 @@ from sklearn.metrics import mean_poisson_deviance
 from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.engine.choice import Candidate, Table, Trial
-from evotree.engine.scores import LOG, rate_models
 from evotree.fitness.linear_leaves import rates_of, rows_of_counts
 from evotree.fitness.objectives import compose
-from evotree.fitness.probabilities import HALVINGS, Strength, path_of_models
+from evotree.fitness.probabilities import path_of_models
 from evotree.operators.structure.splice import make_individual
 from tests.quick_models import BRIEF, FREE, evolved
-from tests.reference.scores import l1_objective, l1_regression
 from tests.strategies import seeds
 
 
@@ -143,9 +141,6 @@ def test_rates_are_found_that_counts_hide():
     model = brief(max_leaf_nodes=2).fit(X, y, exposure=exposure)
     assert np.abs(model.tree_.weights[0] * [1, 0]).sum() > 0.0
     assert np.abs(model.predict([[1.0, 0.0], [-1.0, 0.0]]) - [2.0, 0.5]).max() < 0.3
-    deviance = mean_poisson_deviance(y, model.predict(X) * exposure)
-    glm = PoissonRegressor(alpha=0.0).fit(X, y / exposure, sample_weight=exposure)
-    assert deviance < mean_poisson_deviance(y, glm.predict(X) * exposure)
 
 
 @given(seeds)
@@ -185,8 +180,6 @@ def test_what_reads_rows_again_takes_their_exposures():
     assert again.edit_cost_ is None
     leaves = rates_of_leaves(again.tree_, X, y, exposure, np.ones(len(X)))
     assert all(again.tree_.values[k, 0] == pytest.approx(r) for k, r in leaves.items())
-    model.select_tree("simplest", X, y, exposure=exposure)
-    assert model.get_n_leaves() > 1
     low, high = model.calibrate(X, y, exposure=exposure).predict_interval(X)
     by_hand = model.calibrate(X, y / exposure, exposure=np.ones(len(X)))
     np.testing.assert_allclose((low, high), by_hand.predict_interval(X))
@@ -215,31 +208,6 @@ def test_a_log_linear_leaf_is_a_poisson_regression(rows, C):
     np.testing.assert_allclose(rates_of(of_rows, data), expected, rtol=2e-2)
 
 
-@given(counted_rows(), st.integers(0, HALVINGS), st.sampled_from([2.0, 20.0]))
-@settings(max_examples=15)
-def test_models_of_rates_are_elastic_nets(rows, halvings, C):
-    """In units of columns that have the same spread, by a minimum that SciPy finds."""
-    X, y, exposure, weight = rows
-    data = Dataset.from_arrays(
-        X, y, weight, task="regression", extras={EXPOSURE: exposure}
-    )
-    strength, share = Strength(C, halvings), 0.5**halvings
-    (root,) = rate_models(data, strength=strength)[strength]
-    rates, weight = rows_of_counts(data).y, data.sample_weight / data.total_weight
-    mean = weight @ data.X
-    spread = np.sqrt(weight @ (data.X - mean) ** 2)
-    columns = ((data.X - mean) / np.where(spread > 0.0, spread, 1.0)).T
-    largest = np.abs(columns @ (weight * (rates - weight @ rates))).max()
-    asked = columns, rates, weight, largest / share / C, share, LOG
-    own = root[:-1] * spread, root[-1] + root[:-1] @ mean
-    least = l1_objective(*asked, *l1_regression(*asked))
-    assert l1_objective(*asked, *own) <= least + 1e-3
-    assert not root[:-1][spread == 0.0].any()
-    used = np.arange(len(root) - 1) != 0
-    for one in rate_models(data, used).values():
-        assert one[0, 0] == 0.0
-
-
 def log_linear(n, seed):
     """Draw counts whose logarithmic rate is a line, of another slope above 0 than below."""
     rng = np.random.default_rng(seed)
@@ -249,15 +217,10 @@ def log_linear(n, seed):
     return X, rng.poisson(rate * exposure).astype(float), exposure
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    model = evolved(EvoTreeRegressor, objective="poisson", leaves="linear", **FREE)
+def test_log_linear_leaves_never_explode():
     X, y, exposure = log_linear(800, 0)
-    return model.fit(X, y, exposure=exposure)
-
-
-def test_log_linear_leaves_never_explode(fitted):
-    X, _, _ = log_linear(800, 0)
+    model = evolved(EvoTreeRegressor, objective="poisson", leaves="linear", **FREE)
+    fitted = model.fit(X, y, exposure=exposure)
     seen = fitted.predict(X)
     far = fitted.predict(1e6 * X)
     assert np.isfinite(far).all()

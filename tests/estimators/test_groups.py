@@ -257,22 +257,22 @@ def test_groups_of_one_row_are_calibrated_as_rows_are(seed, coverage):
     np.testing.assert_array_equal(of_ones.predict_interval(X, coverage), expected)
 
 
-def test_intervals_cover_rows_of_further_groups():
-    """The rows of a group have an effect in common; nine tenths of new ones are to be covered."""
-    rng = np.random.default_rng(0)
-    covered = []
-    for _ in range(400):
-        sizes = rng.choice([1, 30], 21)
-        scores = [abs(3.0 * rng.normal() + rng.normal(size=n)) for n in sizes]
-        *known, new = scores
-        mass = np.repeat(1.0 / sizes[:-1], sizes[:-1])
-        flat = np.concatenate(known)
-        order = np.argsort(flat)
-        width = conformal_width(flat[order], 0.9, np.cumsum(mass[order]))
-        covered.append(new[0] <= width)
-    assert 0.9 - 3.0 * 0.015 <= np.mean(covered) <= 0.9 + 1 / 21 + 3.0 * 0.015
+@given(seeds, st.floats(0.01, 0.95))
+def test_a_width_covers_the_shares_of_groups_that_are_asked_for(seed, coverage):
+    """Each group counts once, by the share of its scores that are covered."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice([1, 30], 20)
+    scores, group = rng.exponential(size=sizes.sum()), np.repeat(np.arange(20), sizes)
+    order = np.argsort(scores)
+    mass = np.cumsum(1.0 / sizes[group[order]])
+    width = conformal_width(scores[order], coverage, mass)
+    inside, upto = (
+        np.bincount(group, is_in).dot(1.0 / sizes)
+        for is_in in (scores < width, scores <= width)
+    )
+    assert inside - 1e-9 <= 21 * coverage <= upto + 1e-9
     with pytest.raises(ValueError, match="20 groups of calibration allow 0.952381"):
-        conformal_width(flat[order], 0.96, np.cumsum(mass[order]))
+        conformal_width(scores[order], 0.96, mass)
 
 
 # ---- folds of the user's own ---------------------------------------------------------------------
@@ -378,14 +378,12 @@ LABELS = (str, float, lambda g: (g, "a"), lambda g: pd.Timestamp(g, unit="D"))
 
 @settings(max_examples=20)
 @given(st.sampled_from(LABELS), seeds)
-def test_groups_are_the_same_by_any_labels_and_in_any_order(label, seed):
-    X, y, groups, *_ = copies(n=12)
-    order = np.random.default_rng(seed % 2**32).permutation(len(X))
-    model = greedy(n_folds=3)
+def test_groups_are_the_same_by_any_labels(label, seed):
+    X, y, groups, *_ = copies(n=12, seed=seed % 2**32)
     labels = [label(int(g)) for g in groups]
-    first = model.fit(X, y, groups=labels).tree_
-    again = model.fit(X[order], y[order], groups=[labels[i] for i in order])
-    assert again.tree_ == first
+    model = greedy(n_folds=3)
+    first = model.fit(X, y, groups=groups).tree_
+    assert model.fit(X, y, groups=labels).tree_ == first
 
 
 def test_strata_of_targets_are_tenths():

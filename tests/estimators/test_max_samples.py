@@ -71,11 +71,6 @@ def test_a_run_goes_on_from_any_moment_with_any_workers(tmp_path, n_islands):
                 "checkpoint": resumed(at),
             }
             assert_same_fit(whole, quick(**changed, **how).fit(X, Y))
-    warm = quick(**changed, warm_start=True).fit(X, Y)
-    further = quick(**changed | {"max_generations": 14}, checkpoint=resumed(path)).fit(
-        X, Y
-    )
-    assert_same_fit(warm.set_params(max_generations=14).fit(X, Y), further)
 
 
 def test_however_a_run_ends_its_trees_are_those_of_all_rows():

@@ -13,15 +13,12 @@ from evotree import (
     Islands,
     Regularization,
     SearchConfig,
-    make_toolbox,
     search,
 )
 from evotree.engine import populations
 from evotree.engine import toolbox as toolboxes
 from evotree.engine.choice import penalties_to_try
 from evotree.engine.problem import NOISE
-from evotree.engine.state import continuation
-from evotree.log import Progress
 from tests.quick_models import (
     BRIEF,
     brief,
@@ -31,7 +28,6 @@ from tests.quick_models import (
     nested,
     rows_for,
 )
-from tests.reference.signs import violations
 
 AUTO = {"size_penalty": "auto", "regularization": Regularization()}
 KINDS_OF_RUNS = pytest.mark.parametrize(
@@ -59,26 +55,6 @@ def test_the_estimator_is_the_search(model, changed):
     assert result.choice.penalties == (fitted.size_penalty_, fitted.term_penalty_)
     assert result.problem.noise == fitted.regularization_.noise
     assert result.run.generation == fitted.n_generations_ and result.failure is None
-
-
-def test_a_search_is_told_an_objective_and_a_constraint():
-    X, y = load_iris(return_X_y=True)
-    dataset = Dataset.from_arrays(X[50:], y[50:])
-    told = BRIEF | {"objective": "balanced_accuracy", "monotonic_cst": [0, 0, 1, 0]}
-    result = search(dataset, evolved(SearchConfig, **told))
-    fitted = evolved(EvoTreeClassifier, **told).fit(X[50:], y[50:])
-    assert result.tree == fitted.tree_
-    assert violations(result.tree, np.array([0, 0, 1, 0])) == []
-    for wrong, named in (
-        ({"objective": "f2"}, "objective='f2'"),
-        ({"max_depth": 0}, "'max_depth'"),
-    ):
-        with pytest.raises(ValueError, match=named):
-            search(dataset, evolved(SearchConfig, **BRIEF | wrong))
-    half = search(dataset, evolved(SearchConfig, **told | {"max_generations": 2}))
-    rest = search(dataset, evolved(SearchConfig, **told), continues=continuation(half))
-    assert rest.run.generation == 4 and rest.tree == result.tree
-    assert list(rest.run.population) == list(result.run.population)
 
 
 # ---- limits of time ------------------------------------------------------------------------------
@@ -167,18 +143,3 @@ def test_an_interrupt_while_evolving_ends_the_generation(changed, generation, tm
 
 
 # ---- made once -----------------------------------------------------------------------------------
-
-
-def test_first_trees_that_fail_leave_the_map_of_the_toolbox():
-    rows = Dataset.from_arrays(*load_iris(return_X_y=True))
-    toolbox = make_toolbox(rows, random_state=0)
-    before = toolbox.map
-
-    def fail(**options):
-        assert toolbox.map is not before
-        raise ZeroDivisionError
-
-    toolbox.register("population", fail)
-    with pytest.raises(ZeroDivisionError):
-        populations.first_population(toolbox, 4, np.inf, Progress(0))
-    assert toolbox.map is before

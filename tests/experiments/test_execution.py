@@ -86,8 +86,6 @@ def test_rows_are_the_same_for_any_workers(home, tmp_path):
     for key, curve in first.items():
         assert curve["fitness_best"].equals(second[key]["fitness_best"])
     assert (one["seconds"] > 0).all() and (one["peak_memory_mb"] > 20).all()
-    assert one["versions"].str.contains("scikit-learn").all()
-    assert one.groupby("method")["settings"].nunique().eq(1).all()
 
 
 def test_sources_are_kept_and_may_not_change(home, tmp_path):

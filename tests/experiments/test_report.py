@@ -13,7 +13,6 @@ from matplotlib import pyplot as plt
 
 from evotree.cli.main import main
 from evotree.experiments import report
-from evotree.experiments.execution import LOG_FILE
 from evotree.experiments.report import what_is_left_out, write_report
 from evotree.experiments.store import FILE, read_runs
 from tests.exported import mutate
@@ -76,7 +75,6 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     means = runs.groupby(["dataset", "method"])["accuracy"].mean()
     assert scores["mean"].to_dict() == pytest.approx(means.to_dict())
     assert len(pd.read_csv(out / "tests.csv")) == 6
-    assert (out / LOG_FILE).read_text().count(": done in ") == 18
     assert run("run", file, "--out", out) == 0
     assert read_runs(out)["finished"].equals(runs["finished"])
 

@@ -200,9 +200,7 @@ def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
     np.testing.assert_array_equal(
         model.predict_proba(frame), forest.predict_proba(frame)
     )
-    assert (model.predict(frame) == forest.predict(frame)).all()
     assert model.trees == tuple(forest.trees_) and model.labels == ["bad", "good"]
-    assert model.rules().count("tree ") == 5 and "5 trees" in model.summary()
     with pytest.raises(ValueError, match="holds a forest of 5 trees: allowed is one"):
         load_tree_model(path)
     for export in (export_rules, export_text):

@@ -4,11 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor
-from evotree.inspection import compare_rows, counterfactuals, shap_values
-from evotree.leaf_models import ScoreModels
+from evotree import EvoTreeRegressor
+from evotree.inspection import counterfactuals, shap_values
 from evotree.schema import (
     ABOVE,
     BELOW,
@@ -113,25 +111,9 @@ def test_whole_numbers_that_bend_are_the_nearest_of_all(kind, is_bounded):
     assert sum(0.0 < own < np.inf for own, _ in pairs) >= 5
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_of_a_tree_on_a_score_no_point_of_the_grid_is_nearer(n_classes):
-    X, y = load_wine(return_X_y=True, as_frame=True)
-    X = X.loc[y < n_classes, ["color_intensity", "proline"]]
-    model = EvoTreeClassifier(leaves="score", random_state=0, max_generations=2)
-    model.fit(X, y[y < n_classes])
-    assert isinstance(model.tree_.models, ScoreModels) and model.fitted_.schema.bends
-    points = grid(*(np.linspace(x.min(), x.max(), 201) for x in X.to_numpy().T))
-    spread = model.tree_.spread[model.fitted_.schema.read_by_code]
-    rows = X.to_numpy()[::40]
-    for own, best in found_and_best(model, points, rows, spread):
-        assert own <= best + 1e-4
-
-
 def test_shapley_values_are_of_columns_and_add_up():
     model, X, _ = fit_bent(EvoTreeRegressor)
     shares = shap_values(model, X[:3], X[3:20])
     assert shares.values.shape == (3, 2)
     total = shares.values.sum(axis=1) + shares.base
     np.testing.assert_allclose(total, model.predict(X[:3]), atol=1e-9)
-    found = compare_rows(model, X[:1], X[1:2]).rows.prediction
-    np.testing.assert_allclose(found.astype(float), model.predict(X[:2]))

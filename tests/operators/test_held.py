@@ -269,17 +269,11 @@ def chain(n):
     return "\n".join([*lines, "|   " * n + "|--- 1"])
 
 
-def test_deep_rules_are_read_and_evolve():
+def test_deep_rules_are_read():
     weights, thresholds, size = splits_of_text(chain(1200), ["a"])
     assert size[0] == len(size) == 2401 and thresholds[:2400:2].tolist() == list(
         range(1200)
     )
-    rows = pd.DataFrame({"a": np.arange(600.0) - 0.5})
-    held = list(range(0, 600, 2))
-    model = brief(EvoTreeClassifier, start=chain(300), hold=held, max_generations=0)
-    tree = model.set_params(leaves="constant").fit(rows, np.arange(600) % 2).tree_
-    start = ObliqueTree(*splits_of_text(chain(300), ["a"]), np.zeros((601, 2)))
-    assert_holds(tree.validate(), start, held)
 
 
 ONE = "|--- {}\n|   |--- 0\n|--- else\n|   |--- 1"

@@ -327,9 +327,6 @@ def test_a_fit_keeps_the_probabilities_that_were_compared(fitted, table):
         assert log_loss(labels, found) == pytest.approx(
             log_loss(labels, expected), rel=0.1
         )
-    if fitted.precision != 3:
-        of_rows = label_of_rows(tree, (X - rows.mean) / rows.scale)
-        np.testing.assert_array_equal(fitted.predict(X), of_rows)
 
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier", "roc_auc"])

@@ -79,7 +79,7 @@ def test_every_splitter_and_preset_makes_first_trees_and_refines(kind):
     assert tried > 0
 
 
-def test_settings_and_criteria_are_those_given():
+def test_shares_are_those_given():
     plain, other = OC1(), OC1(n_restarts=7)
     shares = split_init([{plain: 0.25}, other, "wodt"])[0]
     assert shares == {
@@ -89,14 +89,6 @@ def test_settings_and_criteria_are_those_given():
         "dipole": pytest.approx(0.35),
     }
     assert split_init(plain)[0] == seeding_shares([plain])
-    trees = [
-        make_toolbox(WINE, init={kind: 1.0}, random_state=0).population(n=6)
-        for kind in (
-            ObliqueTreeClassifier("axis", criterion="gini"),
-            ObliqueTreeClassifier("axis", criterion="twoing"),
-        )
-    ]
-    assert trees[0] != trees[1]
 
 
 @pytest.mark.parametrize("name", ["APDT", "SADT"])
@@ -278,5 +270,3 @@ def test_found_trees_join_the_population_pruned_for_its_rows(dataset):
     pruned = [prune(one, dataset, 0.001, 0.0003)[0] for one in routed]
     assert sum(one in population for one in pruned) >= 2
     assert {one.origin for one in population} == {"widths", "dipole"}
-    worth = PenalizedAccuracy(0.001, 0.0003)
-    assert max(map(worth, population)) >= max(map(worth, pruned))

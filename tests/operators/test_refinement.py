@@ -157,7 +157,6 @@ def test_the_chapter_adds_up(iris, algorithm):
     tried = table["refinement_counted_tried"] + table["refinement_tao_tried"]
     assert table["refinement_counted_tried"].sum() == len(calls) > 10
     assert tried.sum() > 2 * len(calls) and tried[0] == 0
-    assert (tried <= table["nevals"]).all()
     for name in ("counted", "tao"):
         improved, gain = (
             table[f"refinement_{name}_improved"],
@@ -165,5 +164,4 @@ def test_the_chapter_adds_up(iris, algorithm):
         )
         assert (improved <= table[f"refinement_{name}_tried"]).all()
         assert ((gain > 0.0) == (improved > 0)).all()
-    assert table["refinement_tao_improved"].sum() > 5
     assert "refinement" not in run(iris, None, max_generations=2).logbook.chapters

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from evotree import ObliqueTreeClassifier, operators
+from evotree import operators
 from evotree._jit import read_only
-from evotree.fitness.node import CLASSIFICATION, Criterion
+from evotree.fitness.node import CLASSIFICATION
 from evotree.operators.initialization.growth import random_halves
 from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.cross_entropy import CrossEntropy
@@ -76,16 +75,6 @@ def test_all_registered_splitters_are_here():
         repr(SPLITTERS["oc1"]()) == "OC1()"
         and repr(CartLC("random")) == "CartLC(start='random')"
     )
-
-
-def test_searches_reach_the_parameters_of_a_splitter():
-    model = ObliqueTreeClassifier(OC1()).set_params(splitter__n_restarts=3, max_depth=2)
-    assert (
-        model.splitter == OC1(n_restarts=3) and clone(model).splitter == model.splitter
-    )
-    assert model.get_params()["splitter__n_restarts"] == 3
-    with pytest.raises(ValueError, match="'n_starts'"):
-        model.set_params(splitter__n_starts=3)
 
 
 @of(SEARCHES | OTHERS)
@@ -200,17 +189,6 @@ def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter
     first, *others = (splitter(node, stream_of()).weights for node in nodes)
     for weights in others:
         np.testing.assert_allclose(first, weights, atol=atol)
-
-
-@of(("wodt",))
-def test_targets_are_refused(splitter):
-    node = smooth.make_node(
-        np.eye(3), np.arange(3.0), criterion=Criterion.SQUARED_ERROR
-    )
-    with pytest.raises(
-        ValueError, match="classification.*squared_error|classes, not for targets"
-    ):
-        splitter(node, stream_of())
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ from evotree.operators.variation import (
     cx_trees,
     distinct,
     draw_exchange,
-    mut_nodes,
     mut_terms,
     mutate_nodes,
     replace_best,
@@ -97,18 +96,6 @@ def test_seeds_are_sound_and_follow_from_their_stream(drawn, seed):
     twins = [init_seed(dataset, 0.01, name, stream_of(seed)) for _ in range(2)]
     assert_sound(twins[0], dataset)
     assert twins[0] == twins[1]
-
-
-def test_mutation_probability_is_each_nodes_own(iris):
-    parent = init_dipolar(iris, 0.0, stream_of(3))
-    unchanged = 0
-    for stream in make_streams(2, 1, 3000):
-        child = parent.clone()
-        child.stream = stream
-        unchanged += (
-            mut_nodes(child, iris, probability=0.1)[0].weights is parent.weights
-        )
-    assert unchanged / 3000 == pytest.approx(0.9 ** len(parent), abs=0.03)
 
 
 def everywhere_centred(individual, dataset):
@@ -340,7 +327,6 @@ def test_trees_of_less_complexity_live_on_beside_the_fittest(
     n = len(trees) // 2
     everyone = trees[: 2 * n]
     survivors = replace_best(trees[:n], trees[n : 2 * n], size_penalty, term_penalty)
-    assert len(survivors) == n and len({id(one) for one in survivors}) == n
     n_different = sum(distinct(everyone))
     assert sum(distinct(survivors)) == min(n, n_different)
     if n_different <= n:

@@ -1,7 +1,6 @@
 """Searches by scores: trees whose worth a callable alone knows."""
 
 import os
-import signal
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joblib import parallel_config
 
 from evotree import (
     Checkpoint,
@@ -30,7 +28,6 @@ from evotree.simulators.scores import DEFAULT, Scorer
 from evotree.simulators.trees import Breeder
 from evotree.texts import export_rules, export_text
 from evotree.tree import ObliqueTree
-from tests.quick_models import interrupts_raise
 from tests.runs import assert_same_run
 
 
@@ -84,12 +81,9 @@ def test_the_tree_is_found_and_says_what_it_is_worth(found):
 
 @pytest.mark.slow
 def test_any_number_of_workers_gives_the_same(found):
-    others = [search_scores(NOISY, replace(BRIEF, n_jobs=2))]
-    with parallel_config(backend="threading", n_jobs=3):
-        others.append(search_scores(NOISY, BRIEF))
-    for other in others:
-        assert_same_run(other.run, found.run)
-        assert list(other.front) == list(found.front)
+    other = search_scores(NOISY, replace(BRIEF, n_jobs=2))
+    assert_same_run(other.run, found.run)
+    assert list(other.front) == list(found.front)
 
 
 def test_islands_in_processes_are_those_of_this_one():
@@ -186,14 +180,10 @@ def test_leaves_answer_numbers(leaves):
     assert (result.tree.models is None) == (leaves == "constant")
     values = result.tree.predict_value(points_of(1))
     assert (values >= -1.0).all() and (values <= 2.0).all()
-    config = replace(BRIEF, leaves=leaves, evolution=replace(SMALL, init=result.tree))
-    config = replace(config, max_generations=0)
     if leaves == "linear":
+        begun = replace(SMALL, init=result.tree)
         with pytest.raises(ValueError, match="allowed are trees of 2 features without"):
-            search_scores(problem, config)
-        return
-    first = search_scores(problem, config).tree
-    np.testing.assert_allclose(first.predict_value(points_of(1)), values, atol=0.02)
+            search_scores(problem, replace(BRIEF, leaves=leaves, evolution=begun))
 
 
 def test_bounds_are_kept_and_trees_taken_as_they_are():
@@ -350,26 +340,6 @@ def test_a_search_goes_on_with_the_same_problem_only(tmp_path, name, other):
     assert search_scores(replace(problem, score=Margin(0.2)), again).tree == first.tree
     with pytest.raises(ValueError, match=name):
         search_scores(replace(problem, **other), again)
-
-
-def test_a_score_that_cannot_be_told_from_others_has_no_checkpoint(tmp_path):
-    problem = replace(NOISY, score=lambda tree, seed: 0.0)
-    with pytest.raises(ValueError, match="score has .*cannot recognize"):
-        search_scores(problem, going_on(tmp_path / "new.npz"))
-
-
-def test_the_last_generation_is_in_the_file(found, tmp_path):
-    path = tmp_path / "run.npz"
-
-    def press(run):
-        if run.generation == 6:
-            signal.raise_signal(signal.SIGINT)
-
-    part = replace(BRIEF, callbacks=[press], checkpoint=Checkpoint(path, every=10))
-    with interrupts_raise():
-        assert search_scores(NOISY, part).run.generation == 6
-    resumed = replace(BRIEF, checkpoint=Checkpoint(path, resume=True))
-    assert search_scores(NOISY, resumed).tree == found.tree
 
 
 @pytest.mark.parametrize("islands", [1, 2])

@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris
 
 from evotree.experiments.experiment import tree_sizes
-from evotree.operators.splitters.base import Axis, scale_rows
+from evotree.operators.splitters.base import Axis
 from experiments.methods.c45 import C45, added_errors
 from experiments.methods.co2 import (
     CO2,
@@ -16,6 +16,7 @@ from experiments.methods.co2 import (
     grown_by_co2,
     lower_bound,
 )
+from tests.operators.test_linear import hyperplanes
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of
 
@@ -52,20 +53,6 @@ def test_c45_takes_complete_rows():
         C45().fit([[0.0], [np.nan]], [0, 1])
 
 
-@st.composite
-def stumps(draw):
-    """Draw scaled rows, a hyperplane and leaves."""
-    rng = np.random.default_rng(draw(seeds))
-    n, d = draw(st.integers(2, 30)), draw(st.integers(1, 5))
-    n_classes = draw(st.integers(2, 5))
-    X, y = rng.standard_normal((n, d)), rng.integers(0, n_classes, n)
-    node = smooth.make_node(X, y, rng.uniform(0.1, 3.0, n), n_classes)
-    scaled = scale_rows(node, rescale=True)
-    theta = rng.standard_normal(d + 1) * draw(st.sampled_from((0.1, 1.0, 10.0)))
-    size = draw(st.sampled_from((0.1, 5.0)))
-    return scaled, theta, size * rng.standard_normal((2, scaled.totals.size))
-
-
 def log_loss(leaf, k):
     """Return the log loss of class k under the softmax of a leaf."""
     return float(np.logaddexp.reduce(leaf) - leaf[k])
@@ -80,6 +67,14 @@ def upper_bound(theta, leaves, rows, codes, shares):
         bounds.append(max(each[0] - s, each[1] + s) - abs(s))
         losses.append(each[int(s > 0.0)])
     return np.average(bounds, weights=shares), np.average(losses, weights=shares)
+
+
+@st.composite
+def stumps(draw):
+    """Draw scaled rows, a hyperplane and leaves."""
+    scaled, theta = draw(hyperplanes())
+    rng, size = np.random.default_rng(draw(seeds)), draw(st.sampled_from((0.1, 5.0)))
+    return scaled, theta, size * rng.standard_normal((2, scaled.totals.size))
 
 
 @settings(max_examples=50)

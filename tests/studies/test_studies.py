@@ -143,9 +143,6 @@ def test_the_command_line(tmp_path, capsys):
     assert (
         "methods names nothing: those of the study wodt are" in capsys.readouterr().err
     )
-    command[2] = str(tmp_path / "nowhere")
-    assert main([*command, "--methods", "APDT", "WODT"]) == 2
-    assert "nowhere" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main(["c45", "--out", str(out)])
     with pytest.raises(ValueError, match="name='c45': allowed are benchmark, cedt"):

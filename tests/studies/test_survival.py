@@ -63,18 +63,6 @@ def test_one_curve_for_all_saves_nothing_and_the_true_ones_do():
     assert study.brier_saved(true, X, y) > 0.1
 
 
-def test_what_comes_after_the_last_time_changes_no_score():
-    X_train, y_train, X, y = drawn()
-    risks = np.random.default_rng(0).normal(size=len(y))
-    alive = [lambda at, one=one: np.exp(-np.exp(one) * at) for one in risks]
-    model = model_of(y_train, risks, alive)
-    later = y.copy()
-    is_last = y["time"] > np.quantile(y["time"], 0.9)
-    later["event"][is_last] = ~later["event"][is_last]
-    for score in (study.uno, study.brier_saved):
-        assert score(model, X, later) == pytest.approx(score(model, X, y))
-
-
 @pytest.mark.parametrize("method", [study.STREED, study.COX])
 def test_rivals_of_a_chosen_size_are_found(method):
     if method == study.STREED:
