@@ -15,7 +15,6 @@ from evotree.estimators.rows import Beside
 from evotree.fitted import fitted_of
 from evotree.front import FrontTree
 from evotree.texts import export_text
-from tests.estimators.test_objectives import accuracy_and_parity
 from tests.quick_models import brief, outputs
 
 ARRAYS = (
@@ -77,6 +76,13 @@ def model_of(name):
     if name not in MODELS:
         MODELS[name] = brief(kind, **parameters).fit(X, y, weight)
     return MODELS[name], (X, y, weight)
+
+
+def accuracy_and_parity(counts, leaves):
+    predicted = counts.argmax(axis=1)[leaves.leaf]
+    group = leaves.extras["sensitive"]
+    rates = [predicted[group == one].mean() for one in (0, 1)]
+    return counts.max(axis=1).sum() / counts.sum() - abs(rates[0] - rates[1])
 
 
 def splits_of(model):

@@ -1,6 +1,5 @@
 """The evolved estimators: predictions, threads, callbacks, and failed fits."""
 
-import signal
 from concurrent.futures import Executor
 from itertools import pairwise
 
@@ -27,7 +26,6 @@ from tests.quick_models import (
     assert_same,
     brief,
     every_evolved,
-    interrupts_raise,
     name_of,
     rows_for,
 )
@@ -177,20 +175,3 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(model, broken):
     with pytest.raises((KeyboardInterrupt, ValueError)):
         bare.fit(other, labels)
     assert not fitted_state(bare)
-
-
-@pytest.mark.parametrize(
-    ("end", "error"),
-    [
-        (lambda run: signal.raise_signal(signal.SIGINT), KeyboardInterrupt),
-        (lambda run: 1 // 0, ZeroDivisionError),
-    ],
-)
-def test_a_fit_that_is_ended_early_is_one_of_the_new_rows(end, error):
-    X, y = load_iris(return_X_y=True)
-    labels = np.array(["c", "b", "a"])[y]
-    model = brief().fit(X, y).set_params(callbacks=[end])
-    with interrupts_raise(), pytest.raises(error):
-        model.fit(X[:, 2:], labels)
-    assert model.n_features_in_ == 2 and model.tree_.n_features == 2
-    assert model.score(X[:, 2:], labels) > 0.9

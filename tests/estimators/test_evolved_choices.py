@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.datasets import (
-    load_wine,
     make_classification,
     make_friedman1,
 )
@@ -17,10 +16,7 @@ from sklearn.metrics import (
 )
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
-from tests.quick_models import FIXED, brief, by_tree
-
-STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
-
+from tests.quick_models import brief, by_tree
 
 # ---- the front -----------------------------------------------------------------------------------
 
@@ -118,25 +114,3 @@ def test_where_no_split_pays_the_front_has_larger_trees(changed, islands):
     assert len(model.pareto_front_) >= 5 and model.pareto_front_[-1].n_leaves >= 5
     assert model.select_tree("leaves<=8").score(X, y) > 0.5
     assert model.select_tree("tree").tree_.n_leaves > 1
-
-
-# ---- the fitness ---------------------------------------------------------------------------------
-
-
-def test_the_fitness_is_measured_on_more_rows_than_the_leaves():
-    X, y = load_wine(return_X_y=True)
-    n = len(y)
-    n_rows = {}
-    for name, regularization in (
-        ("plain", STILL),
-        ("jittered", FIXED),
-    ):
-        seen = []
-        callbacks = [lambda run, seen=seen: seen.append(len(run.best.order))]
-        brief(
-            regularization=regularization, max_generations=1, callbacks=callbacks
-        ).fit(X, y)
-        n_rows[name] = seen[0]
-    assert n_rows["plain"] == n and n_rows["jittered"] > 2 * n
-    model = brief(regularization__noise=0.5, max_generations=10).fit(X, y)
-    assert model.history_.chapters["quality"][-1]["best"] < model.score(X, y)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics
-from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from evotree import (
@@ -17,7 +16,6 @@ from evotree import (
     ObliqueTreeRegressor,
     Regularization,
     TAORegressor,
-    Variation,
     evolve,
     make_toolbox,
 )
@@ -76,38 +74,6 @@ def test_dear_features_are_left_out(rare):
     model = quick(objective=Cost(features=prices)).fit(doubled, y)
     used = np.flatnonzero((model.tree_.weights != 0.0).any(axis=0))
     assert not {0, 1} & set(used.tolist())
-
-
-def accuracy(counts):
-    return counts.max(axis=1).sum() / counts.sum()
-
-
-def accuracy_and_parity(counts, leaves):
-    predicted = counts.argmax(axis=1)[leaves.leaf]
-    sensitive = leaves.extras["sensitive"]
-    rates = [predicted[sensitive == group].mean() for group in (0, 1)]
-    return accuracy(counts) - abs(rates[0] - rates[1])
-
-
-def test_several_numbers_are_for_nsga2(rare):
-    X, y = rare
-    sensitive = (X[:, 0] > 0.0).astype(int)
-
-    def two(counts, leaves):
-        return float(accuracy(counts)), accuracy_and_parity(counts, leaves) - accuracy(
-            counts
-        )
-
-    nsga2 = quick(objective=two, variation=Variation(algorithm="nsga2"))
-    front = nsga2.fit(X, y, sensitive=sensitive).pareto_front_
-    table = front.to_frame()
-    assert {"objective_0", "objective_1", "objective_2"} <= set(table)
-    values = table[["objective_0", "objective_1"]].to_numpy()
-    values = np.column_stack([values, -table["objective_2"]])
-    for one in values:
-        assert not ((values >= one).all(axis=1) & (values > one).any(axis=1)).any()
-    with pytest.raises(ValueError, match="returned 4 numbers"):
-        clone(nsga2).set_params(objective=lambda counts: (0.0,) * 4).fit(X, y)
 
 
 def test_a_run_of_the_toolbox_becomes_an_estimator():
@@ -177,6 +143,10 @@ def test_monotonic_predictions_of_tables_with_gaps(rare):
             "matrix=.*monotonic",
         ),
         ({"objective": lambda counts: np.nan}, "returned nan"),
+        (
+            {"objective": lambda counts: (0.0,) * 4, "variation__algorithm": "nsga2"},
+            "returned 4 numbers",
+        ),
         (
             {"objective": metrics.f1_score},
             r"objective=f1_score takes .*\(counts\).*'f1_macro'",

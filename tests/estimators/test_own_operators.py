@@ -48,16 +48,6 @@ def test_an_own_operator_takes_the_place_of_the_toolboxs(role, operator):
     assert own.tree_ == fitted({role: operator}, n_jobs=2).tree_
 
 
-def test_an_own_selection_chooses_the_parents():
-    def select_best(population, k):
-        asked.append(k)
-        return sorted(population, key=lambda one: one.fitness, reverse=True)[:1] * k
-
-    asked = []
-    fitted({"select": select_best})
-    assert set(asked) == {15}
-
-
 def test_what_own_operators_make_keeps_the_constraints():
     tree = fitted({"mutate": widen}, max_split_terms=1, max_leaf_nodes=4).tree_
     assert ((tree.weights != 0.0).sum(axis=1) <= 1).all() and tree.n_leaves <= 4

@@ -13,7 +13,6 @@ from sklearn.datasets import load_iris
 
 from evotree import (
     ObliqueTreeClassifier,
-    TAOClassifier,
 )
 from evotree.estimators import GREEDY_PRESETS
 from evotree.tables.columns import encode
@@ -235,19 +234,6 @@ def test_rows_given_k_times_are_rows_of_weight_k(name):
     np.testing.assert_array_equal(
         one, model.fit(X.repeat(times, 0), y.repeat(times)).predict(X)
     )
-
-
-def test_limits_count_equal_rows_one_by_one_whatever_they_weigh():
-    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
-    many, classes = np.repeat(X, 10, axis=0), np.repeat(y, 10)
-    for make in (
-        lambda n: ObliqueTreeClassifier("axis", min_samples_split=n),
-        lambda n: ObliqueTreeClassifier("linear", min_samples_leaf=n // 2),
-        lambda n: TAOClassifier(depth=2, min_samples_split=n),
-    ):
-        assert make(20).fit(many, classes).get_n_leaves() == 2
-        assert make(22).fit(many, classes).get_n_leaves() == 1
-        assert make(4).fit(X, y, sample_weight=[10.0, 10.0]).get_n_leaves() == 1
 
 
 # ---- frames, layouts and weights -----------------------------------------------------------------

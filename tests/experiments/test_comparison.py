@@ -14,6 +14,7 @@ from evotree.experiments.comparison import (
     mean_table,
     paired_t_test,
     paired_t_tests,
+    plot_accuracy_against_size,
 )
 
 
@@ -135,3 +136,18 @@ def test_a_table_has_means_deviations_and_verdicts(best):
         r"| data set | my\_tree | 50%\|\* | C |" in text and f"| d0 | {row} |" in text
     )
     assert "| win/tie/loss | – | 1/0/0 | 0/0/1 |" in text
+
+
+def test_points_of_the_picture_are_means_over_complete_data_sets():
+    rng = np.random.default_rng(0)
+    runs = runs_of({name: rng.random((6, 2)) for name in ("A", "B_1", "C$x$")}, 2)
+    runs["leaves"] = 10.0 ** rng.uniform(0.0, 3.0, len(runs))
+    runs = runs[~(runs.dataset.eq("d1") & runs.method.eq("B_1") & runs.fold.eq(1))]
+    ax = plot_accuracy_against_size(runs)
+    kept = runs[runs.dataset != "d1"].groupby("method")[["leaves", "accuracy"]].mean()
+    for line in ax.get_lines():
+        np.testing.assert_allclose(line.get_xydata()[0], kept.loc[line.get_label()])
+    assert ax.get_xscale() == "log" and "mean of 5 of 6 data sets" in ax.get_xlabel()
+    some = (runs.method == "A") ^ (runs.dataset < "d3")
+    with pytest.raises(ValueError, match="no data set with leaves and accuracy"):
+        plot_accuracy_against_size(runs[some])

@@ -293,12 +293,3 @@ def test_ties_extremes_and_numbers_that_differ_in_their_last_bits(
     steps = rng.permutation(n)
     for repeated in (1, 3):
         check_order(base * (1.0 + np.finfo(float).eps * (steps // repeated)))
-
-
-@pytest.mark.parametrize("step", (1.0, 1e-15))
-def test_orders_of_arrival(step):
-    for n in (*LENGTHS, 30_000):
-        rising = 1.0 + step * np.arange(n)
-        check_order(np.roll(rising, n // 3)[::-1])
-        check_order(np.concatenate([rising[::2], rising[1::2][::-1]]))
-        check_order(np.random.default_rng(n).permutation(rising))

@@ -156,8 +156,6 @@ def test_samples_are_as_exact_as_they_say(seed, monkeypatch):
     away = np.abs(sampled.values - exact.values)
     assert (away <= 4.5 * sampled.standard_errors + 1e-12).all()
     assert sampled.standard_errors.max() > 0.0
-    total = sampled.values.sum(axis=1) + sampled.base
-    np.testing.assert_allclose(total, model.predict(X[:3]))
 
 
 @pytest.mark.parametrize("number", [1, 2.5, "many"])

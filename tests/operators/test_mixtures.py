@@ -35,7 +35,7 @@ from evotree.operators.initialization.population import (
 )
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.perturbation import OC1
-from evotree.operators.splitters.registry import SPLITTERS, criterion_of
+from evotree.operators.splitters.registry import SPLITTERS
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
 from evotree.texts import export_text
@@ -104,13 +104,6 @@ def test_a_preset_is_the_same_by_its_name(name):
     )
     # The criterion of SADT is not the entropy, by which splitters grow trees.
     assert (by_name == splitter_alone) is (name == "APDT")
-
-
-@pytest.mark.parametrize("one", [len, OC1(), ObliqueTreeClassifier("oc1"), "OC1"])
-def test_criteria_are_those_of_what_is_to_be_predicted(one):
-    own = "twoing" if one == "OC1" else getattr(one, "criterion", "entropy")
-    assert criterion_of(one, n_classes=3) == own
-    assert criterion_of(one, n_classes=0) == "squared_error"
 
 
 def forms_of(tree, path):
@@ -225,9 +218,6 @@ def test_where_features_cost_a_path_is_followed_again_without_the_dearest(number
         assert_sound(tree, priced)
     is_cheap = np.array([not tree.weights[:, 9:].any() for tree in trees])
     assert is_cheap.any() and not is_cheap.all()
-    alike = free.evolved_for(as_objective(Cost(features=0.0 * price), free))
-    fewer = path_trees(alike, 0.002, number, stream_of(number))
-    assert len(fewer) < len(trees)
 
 
 def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(dataset):

@@ -294,21 +294,18 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
             ordered = [a for a in range(k + 1) if k < a + size[a] and orders[a] != 0]
             assert above[k] == (ordered[0] if ordered else k)
         assert (models.coefficients[one.is_leaf] * SIGNS >= 0.0).all()
-        errors = 0.0
         for root in np.unique(above[one.is_leaf]):
             leaves = np.flatnonzero((above == root) & one.is_leaf)
-            rows = [np.sort(one.order[one.start[k] : one.end[k]]) for k in leaves]
             line = models.coefficients[leaves[0]]
             assert (models.coefficients[leaves] == line).all()
             assert (
                 np.ptp(models.lowest[leaves]) == np.ptp(models.highest[leaves]) == 0.0
             )
-            rest = [dataset.y[r] - dataset.X[r] @ line for r in rows]
-            weights = [dataset.sample_weight[r] for r in rows]
-            for k, left, weight in zip(leaves, rest, weights, strict=True):
-                errors += weight @ (left - models.intercepts[k]) ** 2
-        whole = dataset.sample_weight @ dataset.y**2
-        assert one.quality == pytest.approx(1.0 - errors / whole, abs=1e-7)
+        reached, weight = one.apply(dataset.X), dataset.sample_weight
+        lines = (dataset.X * models.coefficients[reached]).sum(axis=1)
+        errors = weight @ (dataset.y - lines - models.intercepts[reached]) ** 2
+        lost = errors / (weight @ dataset.y**2)
+        assert one.quality == pytest.approx(1.0 - lost, abs=1e-7)
 
 
 @settings(max_examples=10)

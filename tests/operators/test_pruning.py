@@ -101,17 +101,6 @@ def test_risk_of_classes(criterion, impurity):
     np.testing.assert_allclose(node_risk(counts, 3, criterion), expected, atol=1e-15)
 
 
-def test_risk_of_targets():
-    rng = np.random.default_rng(0)
-    y, w = rng.normal(size=20), rng.random(20)
-    sides = [np.arange(20), np.arange(7), np.arange(7, 20)]
-    counts = np.array([[w[i].sum(), w[i] @ y[i], w[i] @ y[i] ** 2] for i in sides])
-    expected = [
-        w[i] @ (y[i] - np.average(y[i], weights=w[i])) ** 2 / w.sum() for i in sides
-    ]
-    np.testing.assert_allclose(node_risk(counts, 0), expected)
-
-
 @settings(max_examples=30)
 @given(populations(), seeds)
 def test_marked_subtrees_become_leaves(drawn, seed):

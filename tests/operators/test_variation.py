@@ -21,7 +21,6 @@ from evotree.fitness.base import (
     quality_and_complexity,
 )
 from evotree.operators.initialization.growth import init_dipolar
-from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
 from evotree.operators.refinement import reduced_problem
 from evotree.operators.structure.splice import checked_arrays, make_individual
 from evotree.operators.variation import (
@@ -88,14 +87,6 @@ def test_a_child_is_routed_repeatable_and_its_parents_untouched(drawn, seed):
                 assert naive.leaf_of(dataset.X[row], child) == k
     assert child.quality == pytest.approx(naive.quality(dataset, child), abs=1e-12)
     assert (child.end > child.start).all()
-
-
-@given(tasks(names=ONE_BY_ONE), seeds)
-def test_seeds_are_sound_and_follow_from_their_stream(drawn, seed):
-    dataset, _, (name,) = drawn
-    twins = [init_seed(dataset, 0.01, name, stream_of(seed)) for _ in range(2)]
-    assert_sound(twins[0], dataset)
-    assert twins[0] == twins[1]
 
 
 def everywhere_centred(individual, dataset):

@@ -33,7 +33,7 @@ MADE = []  # all walkers of this process
 class Track:
     """A walker on a line, in a gymnasium's clothes: it is paid for being near the middle."""
 
-    def __init__(self, kind="discrete", start=0):
+    def __init__(self, kind="discrete", start=0, most=12, paid=float):
         sample = SimpleNamespace(seed=self._seed, sample=self._sample)
         if kind == "discrete":
             self.action_space = SimpleNamespace(n=2, start=start, **vars(sample))
@@ -46,7 +46,7 @@ class Track:
                 "dtype": float,
             }
             self.action_space = SimpleNamespace(**ends, **vars(sample))
-        self.kind, self.start = kind, start
+        self.kind, self.start, self.most, self.paid = kind, start, most, paid
         self.rng = np.random.default_rng(0)
         self.is_open = True
         MADE.append(self)
@@ -78,7 +78,8 @@ class Track:
         else:
             move = float(np.sum(action)) / len(action)
         self.at, self.n_steps = self.at + 0.5 * move, self.n_steps + 1
-        return self._seen(), -abs(self.at), False, self.n_steps == 12, {}
+        reward = self.paid(-abs(self.at))
+        return self._seen(), reward, False, self.n_steps == self.most, {}
 
 
 @pytest.mark.parametrize(
@@ -122,17 +123,10 @@ def test_the_actor_is_the_tree(kind):
     np.testing.assert_allclose(found, np.ravel(said), rtol=1e-6)
 
 
-class Endless(Track):
-    """A walker on a line that is never over."""
-
-    def step(self, action):
-        return *super().step(action)[:3], False, {}
-
-
 @pytest.mark.parametrize("max_steps", [1, 7])
 def test_an_episode_without_an_end_is_cut_off(max_steps):
     policy = evolve_policy(
-        Endless,
+        partial(Track, most=None),
         replace(BRIEF, max_generations=1),
         n_points=20,
         n_episodes=2,
@@ -144,7 +138,7 @@ def test_an_episode_without_an_end_is_cut_off(max_steps):
         abs(point[0] + (0.5 if policy.act(point) else -0.5)) for point in seen
     )
     with pytest.raises(ValueError, match="max_steps=0: allowed is a whole number"):
-        evolve_policy(Endless, BRIEF, max_steps=0)
+        evolve_policy(Track, BRIEF, max_steps=0)
 
 
 def test_every_environment_that_a_search_makes_is_closed():
@@ -188,22 +182,10 @@ def test_actions_are_those_of_the_space_or_are_listed():
             choices_of(space, [0])
 
 
-class Paid(Track):
-    """A walker on a line that is paid by a function of what is right."""
-
-    def __init__(self, paid):
-        super().__init__()
-        self.paid = paid
-
-    def step(self, action):
-        seen, reward, *ends = super().step(action)
-        return seen, self.paid(reward), *ends
-
-
 @pytest.mark.parametrize("kind", [np.float32, np.array, lambda x: np.array([[x]])])
 def test_rewards_are_one_number_of_any_kind(kind):
     paid, usual = (
-        Environment(partial(Paid, one)).episode(lambda seen: 0, seed=3)
+        Environment(partial(Track, paid=one)).episode(lambda seen: 0, seed=3)
         for one in (kind, float)
     )
     assert paid == pytest.approx(usual, rel=1e-6) and type(paid) is float
@@ -212,7 +194,7 @@ def test_rewards_are_one_number_of_any_kind(kind):
 @pytest.mark.parametrize("reward", [np.nan, -np.inf, [1.0, 2.0], np.array([])])
 def test_rewards_that_are_no_number_are_refused(reward):
     with pytest.raises(ValueError, match="allowed is a finite|size 1"):
-        evolve_policy(partial(Paid, lambda _: reward), BRIEF, n_points=20)
+        evolve_policy(partial(Track, paid=lambda _: reward), BRIEF, n_points=20)
 
 
 def test_what_is_no_numbers_is_refused():

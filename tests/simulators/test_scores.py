@@ -26,7 +26,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.simulators.scores import DEFAULT, Scorer
 from evotree.simulators.trees import Breeder
-from evotree.texts import export_rules, export_text
+from evotree.texts import export_text
 from evotree.tree import ObliqueTree
 from tests.runs import assert_same_run
 
@@ -74,9 +74,8 @@ def test_the_tree_is_found_and_says_what_it_is_worth(found):
     assert f"n_scores={found.n_scores})" in repr(found) and len(repr(found)) < 5_000
     weights = tree.weights[tree.weights != 0.0].tolist()
     assert [float(f"{one:.3g}") for one in weights] == weights
-    for shown in (export_text, export_rules):
-        text = shown(tree, class_names=["no", "treat"])
-        assert "treat" in text and "treat: 1.00" not in text  # actions have no shares
+    text = export_text(tree, class_names=["no", "treat"])
+    assert "treat" in text and "treat: 1.00" not in text  # actions have no shares
 
 
 @pytest.mark.slow

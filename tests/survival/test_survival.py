@@ -4,7 +4,6 @@ import re
 from dataclasses import asdict, replace
 from functools import partial
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from evotree import EvoTreeSurvival, load_model, save_model
 from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
-from evotree.plotting import plot_survival, plot_tree
+from evotree.plotting import plot_survival
 from evotree.report import report
 from evotree.report.page import MAX_SURVIVAL_STEPS
 from evotree.rng import make_streams
@@ -290,15 +289,10 @@ def test_curves_of_leaves_and_their_rows_at_risk_are_drawn():
     curves = [line for line in ax.get_lines() if line.get_label().startswith("leaf")]
     (table,) = ax.tables
     texts = [cell.get_text().get_text() for cell in table.get_celld().values()]
-    drawn = [panel.get_lines()[0] for panel in plot_tree(model).child_axes]
-    for k, curve, line in zip(np.unique(at), curves, drawn, strict=True):
+    for k, curve in zip(np.unique(at), curves, strict=True):
         own = survival(Times.read(y).take(at == k), np.ones((at == k).sum()))
         np.testing.assert_array_equal(curve.get_ydata(), own.y)
         assert str((at == k).sum()) in texts
-        own, heights = model.leaf_curves_[k].y, line.get_ydata()
-        shares = np.diff(heights) / np.ptp(heights)
-        np.testing.assert_allclose(shares, np.diff(own) / np.ptp(own), atol=1e-9)
-    plt.close("all")
     with pytest.raises(TypeError, match="allowed is a fitted EvoTreeSurvival"):
         plot_survival(brief(), X, y)
 
