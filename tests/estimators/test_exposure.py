@@ -10,11 +10,13 @@ from sklearn.metrics import mean_poisson_deviance
 from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.engine.choice import Candidate, Table, Trial
+from evotree.engine.scores import LOG, rate_models
 from evotree.fitness.linear_leaves import rates_of, rows_of_counts
 from evotree.fitness.objectives import compose
-from evotree.fitness.probabilities import path_of_models
+from evotree.fitness.probabilities import HALVINGS, Strength, path_of_models
 from evotree.operators.structure.splice import make_individual
 from tests.quick_models import BRIEF, FREE, evolved
+from tests.reference.scores import l1_objective, l1_regression
 from tests.strategies import seeds
 
 
@@ -195,6 +197,31 @@ def test_a_log_linear_leaf_is_a_poisson_regression(rows, C):
     expected = glm.predict(data.X / data.spread) * data.target_mean
     of_rows = data.X @ scores[:, :-1].T + scores[:, -1]
     np.testing.assert_allclose(rates_of(of_rows, data), expected, rtol=2e-2)
+
+
+@given(counted_rows(), st.integers(0, HALVINGS), st.sampled_from([2.0, 20.0]))
+@settings(max_examples=15)
+def test_models_of_rates_are_elastic_nets(rows, halvings, C):
+    """In units of columns that have the same spread, by a minimum that SciPy finds."""
+    X, y, exposure, weight = rows
+    data = Dataset.from_arrays(
+        X, y, weight, task="regression", extras={EXPOSURE: exposure}
+    )
+    strength, share = Strength(C, halvings), 0.5**halvings
+    (root,) = rate_models(data, strength=strength)[strength]
+    rates, weight = rows_of_counts(data).y, data.sample_weight / data.total_weight
+    mean = weight @ data.X
+    spread = np.sqrt(weight @ (data.X - mean) ** 2)
+    columns = ((data.X - mean) / np.where(spread > 0.0, spread, 1.0)).T
+    largest = np.abs(columns @ (weight * (rates - weight @ rates))).max()
+    asked = columns, rates, weight, largest / share / C, share, LOG
+    own = root[:-1] * spread, root[-1] + root[:-1] @ mean
+    least = l1_objective(*asked, *l1_regression(*asked))
+    assert l1_objective(*asked, *own) <= least + 1e-3
+    assert not root[:-1][spread == 0.0].any()
+    used = np.arange(len(root) - 1) != 0
+    for one in rate_models(data, used).values():
+        assert one[0, 0] == 0.0
 
 
 def test_log_linear_leaves_never_explode():

@@ -76,6 +76,25 @@ def test_dear_features_are_left_out(rare):
     assert not {0, 1} & set(used.tolist())
 
 
+def test_several_numbers_are_for_nsga2(rare):
+    X, y = rare
+    sensitive = (X[:, 0] > 0.0).astype(int)
+
+    def two(counts, leaves):
+        predicted = counts.argmax(axis=1)[leaves.leaf]
+        rates = [predicted[leaves.extras["sensitive"] == k].mean() for k in (0, 1)]
+        return counts.max(axis=1).sum() / counts.sum(), -abs(rates[0] - rates[1])
+
+    nsga2 = quick(objective=two, variation__algorithm="nsga2")
+    front = nsga2.fit(X, y, sensitive=sensitive).pareto_front_
+    table = front.to_frame()
+    assert {"objective_0", "objective_1", "objective_2"} <= set(table)
+    values = table[["objective_0", "objective_1"]].to_numpy()
+    values = np.column_stack([values, -table["objective_2"]])
+    for one in values:
+        assert not ((values >= one).all(axis=1) & (values > one).any(axis=1)).any()
+
+
 def test_a_run_of_the_toolbox_becomes_an_estimator():
     X, y = load_wine(return_X_y=True, as_frame=True)
     dataset = Dataset.from_arrays(X, y)

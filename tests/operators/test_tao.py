@@ -146,6 +146,19 @@ def test_a_part_without_rows_may_fill_again_in_a_later_sweep():
     np.testing.assert_array_equal(individual.apply(dataset.X), found.apply(dataset.X))
 
 
+@settings(max_examples=25)
+@given(any_populations, splitters)
+def test_sweeps_over_parts_without_rows_leave_sound_trees(population, splitter):
+    dataset, individuals = population
+    for individual in individuals:
+        individual.stream = stream_of()
+        qualities = [individual.quality]
+        for _ in tao_sweeps(individual, dataset, splitter, max_sweeps=4, tol=0.0):
+            assert_sound(individual, dataset)
+            qualities.append(individual.quality)
+        assert qualities == sorted(qualities)
+
+
 @pytest.mark.parametrize("name", SPLITTERS)
 @pytest.mark.parametrize("task", ("classification", "regression"))
 def test_the_same_stream_gives_the_same_tree_and_threads_change_nothing(name, task):
