@@ -13,12 +13,14 @@ from evotree import (
     Islands,
     Regularization,
     SearchConfig,
+    make_toolbox,
     search,
 )
 from evotree.engine import populations
 from evotree.engine import toolbox as toolboxes
 from evotree.engine.choice import penalties_to_try
 from evotree.engine.problem import NOISE
+from evotree.log import Progress
 from tests.quick_models import (
     BRIEF,
     brief,
@@ -143,3 +145,18 @@ def test_an_interrupt_while_evolving_ends_the_generation(changed, generation, tm
 
 
 # ---- made once -----------------------------------------------------------------------------------
+
+
+def test_first_trees_that_fail_leave_the_map_of_the_toolbox():
+    rows = Dataset.from_arrays(*load_iris(return_X_y=True))
+    toolbox = make_toolbox(rows, random_state=0)
+    before = toolbox.map
+
+    def fail(**options):
+        assert toolbox.map is not before
+        raise ZeroDivisionError
+
+    toolbox.register("population", fail)
+    with pytest.raises(ZeroDivisionError):
+        populations.first_population(toolbox, 4, np.inf, Progress(0))
+    assert toolbox.map is before

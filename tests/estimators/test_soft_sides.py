@@ -132,6 +132,20 @@ def test_rows_and_weights_beyond_all_bounds_have_probabilities_without_a_word_of
     )
 
 
+def test_no_class_of_the_training_rows_is_impossible_however_rare():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20_000, 3))
+    y = (X[:, 0] + X[:, 1] > 0.0).astype(int)
+    y[random.choice(len(y), 2, replace=False)] = 2
+    rows = Dataset.from_arrays(X, y)
+    for max_depth in (2, 4, 6):
+        tree = ObliqueTreeClassifier("axis", max_depth=max_depth).fit(X, y).tree_
+        sides = fit_soft_sides(tree, rows, brief=True)
+        assert sides.predict(tree, X).min() > 0.0
+        shares = sides.shares[tree.is_leaf, 2]
+        assert shares.max() < 0.1  # and it stays rare
+
+
 def test_few_rows_of_many_have_about_the_class_shares_of_all_on_each_side():
     """Of a rare class no row is left out: one in eight would stand for both sides alike."""
     random = np.random.default_rng(0)
