@@ -8,6 +8,7 @@ from sklearn.base import clone
 from evotree import (
     EvoTreeRegressor,
     LinearLeaves,
+    ObliqueTree,
     ObliqueTreeRegressor,
     Regularization,
     TAORegressor,
@@ -39,8 +40,11 @@ def quick(**changed):
     )
 
 
-HALVES = "|--- x0 <= 0.2\n|   |--- 0\n|--- else\n|   |--- 1\n"
-"""A tree whose split is that of `pieces`."""
+def halves():
+    """Return the tree whose split is that of `pieces`."""
+    weights, size = np.zeros((3, 4)), np.array([3, 1, 1], dtype=np.int32)
+    weights[0, 0] = 1.0
+    return ObliqueTree(weights, np.array([0.2, 0.0, 0.0]), size, np.zeros((3, 1)))
 
 
 @checked(LINEAR[:2])
@@ -146,7 +150,7 @@ def test_auto_is_lines_where_the_objective_has_them():
 def test_trees_found_elsewhere_join_with_lines_of_their_own():
     X, y = pieces()
     for fitted in (
-        quick(init=HALVES, max_generations=0),
-        TAORegressor(HALVES, leaves="linear"),
+        quick(init=halves(), max_generations=0),
+        TAORegressor(halves(), leaves="linear"),
     ):
         assert fitted.fit(X, y).score(X, y) > 0.99 and fitted.get_n_leaves() == 2
