@@ -124,23 +124,6 @@ def holds(rule, row):
     return _RELATIONS[relation](total, float(bound))
 
 
-def predict_from(text, row, leaf):
-    """Follow printed rules by reading them to a leaf, and return its class."""
-    text = re.sub(r"\n[| ]*\|    # .*", "", text)  # shares of terms
-    text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
-    lines = text.splitlines()
-    at = 0
-    while True:
-        depth, rest = lines[at].count("|   "), lines[at].partition("--- ")[2]
-        number, _, rest = rest.partition(" ")
-        if rest.startswith("class: "):
-            assert number == f"[{leaf}]"
-            return rest.split()[1]
-        at += 1
-        if not holds(rest, row):
-            at = lines.index("|   " * depth + "|--- else", at) + 1
-
-
 def matching(text, row):
     """Return what the rules say whose conditions a row meets, by reading them."""
     found = []

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 
 from evotree import (
     Checkpoint,
@@ -65,32 +65,6 @@ def test_path_reaches_the_least_penalized_loss(seed, n_terms, link, share):
         asked = columns, y, weight, penalty, share, link
         least = l1_objective(*asked, *l1_regression(*asked))
         assert l1_objective(*asked, b, a) <= least + 1e-3
-
-
-@pytest.mark.parametrize("is_logistic", [True, False])
-def test_path_is_that_of_scikit_learn(is_logistic):
-    rng = np.random.default_rng(0)
-    columns = standardized(rng, 300, 12)
-    y = columns[:3].sum(axis=0) + rng.normal(size=300)
-    penalty = 0.03
-    model = Lasso(alpha=penalty, tol=1e-10)
-    if is_logistic:
-        y = (y > 0.0).astype(float)
-        model = LogisticRegression(
-            C=1.0 / (300.0 * penalty),
-            l1_ratio=1.0,
-            solver="saga",
-            tol=1e-8,
-            max_iter=10_000,
-        )
-    weight = np.full(300, 1.0 / 300.0)
-    coefficients, intercepts = np.zeros((1, 12)), np.zeros(1)
-    penalties = np.array([penalty])
-    link = LOGIT if is_logistic else IDENTITY
-    l1_path(columns, y, weight, penalties, 1.0, link, coefficients, intercepts)
-    model.fit(columns.T, y)
-    assert coefficients[0] == pytest.approx(np.ravel(model.coef_), abs=5e-3)
-    assert intercepts[0] == pytest.approx(np.ravel(model.intercept_)[0], abs=5e-3)
 
 
 @given(st.integers(0, 2**16), st.booleans())
