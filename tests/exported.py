@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from evotree.leaf_models import LeafModels
 from evotree.tree import ObliqueTree, SoftSides
+from tests.reference.pruning import random_sizes
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 tame = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01)
@@ -24,19 +25,13 @@ def trees(draw, numbers=finite, n_classes=None):
         n_classes or draw(st.integers(1, 3)),
     )
 
-    def sizes(n_splits):
-        if n_splits == 0:
-            return [1]
-        n_left = draw(st.integers(0, n_splits - 1))
-        return [2 * n_splits + 1, *sizes(n_left), *sizes(n_splits - 1 - n_left)]
-
-    subtree_size = np.array(sizes(draw(st.integers(0, 7))), dtype=np.int32)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    subtree_size = np.array(random_sizes(rng, draw(st.integers(0, 7))), dtype=np.int32)
     weights = np.zeros((len(subtree_size), n_features))
     thresholds = np.zeros(len(subtree_size))
     for k in np.flatnonzero(subtree_size > 1):
         weights[k] = draw(st.lists(numbers, min_size=n_features, max_size=n_features))
         thresholds[k] = draw(numbers)
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     counts = rng.integers(1, 10, (len(subtree_size), n_outputs)).astype(np.float64)
     samples = counts.sum(axis=1)
     spread = draw(

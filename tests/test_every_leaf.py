@@ -1,5 +1,7 @@
 """Every kind of leaf in every method of an estimator that takes rows, and in files and texts."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,6 @@ from tests.kinds import (
     held_out,
     kind_of,
     label_of_row,
-    load_pickled,
     numbers,
     one_output,
     outputs_of,
@@ -76,7 +77,7 @@ def test_probabilities_and_costs(name):
 @pytest.mark.parametrize("rule", ["accurate", "simplest", "tree", "terms<=2"])
 @every_model
 def test_a_selected_tree_predicts(name, rule):
-    kind, twin = kind_of(name), load_pickled(kind_of(name).model)
+    kind, twin = kind_of(name), deepcopy(kind_of(name).model)
     X, y = held_out(kind)
     front = kind.model.pareto_front_
     worths = [quality(kind, X, y, tree) for tree in front]

@@ -519,7 +519,9 @@ def test_a_score_joins_the_tree_that_was_chosen_unless_that_costs(
         gain, error = naive_mean_and_error(losses[1] - losses[0], table.weights)
         return gain >= errors * error
 
-    winner, both, alone = table.candidates[0], *scored_candidates(table)
+    winner = table.candidates[0]
+    both = next((one for one in table.candidates if one.is_scored), None)
+    alone = next((one for one in table.candidates if one.kind == SCORE), None)
     best, lenient = winner, -STANDARD_ERRORS
     if both is not None:
         needed = lenient if of_two else STANDARD_ERRORS
@@ -611,13 +613,6 @@ def test_trees_alone_or_on_a_score_leave_once_the_others_lose_less(pairs, demand
         assert row.loss == pytest.approx(mean + excess)
         of_folds = frame.filter(like="fold_").loc[row.Index]
         assert of_folds.notna().sum() == len(trials)
-
-
-def scored_candidates(table):
-    """Return the tree on a score, and the score alone, None for what there is not."""
-    both = (one for one in table.candidates if one.is_scored)
-    alone = (one for one in table.candidates if one.kind == SCORE)
-    return next(both, None), next(alone, None)
 
 
 # ---- evolved trees -------------------------------------------------------------------------------

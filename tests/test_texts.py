@@ -97,33 +97,6 @@ def test_rules_predict_as_the_tree_does_and_each_row_meets_one(tree, data):
     assert found.split()[1::2][:2] == [f"[{leaf}]", str(label.argmax())]
 
 
-def prediction_of(said, row):
-    """Read what a leaf says, and reckon what it predicts."""
-    if constant := re.match(r"value: (\S+)", said):
-        return float(constant[1])
-    total, terms, low, high = re.match(
-        r"predict (\S+)((?: [+-] .*?)*), within \[(\S+), (\S+)\]", said
-    ).groups()
-    predicted = float(total)
-    for sign, factor, j in re.findall(r"([+-]) (?:(\S+) )?x(\d+)", terms):
-        predicted += float(f"{sign}1") * float(factor or 1.0) * row[int(j)]
-    return min(max(predicted, float(low)), float(high))
-
-
-@given(modelled_trees(tame), st.data())
-def test_printed_models_predict_as_the_tree_does(tree, data):
-    row = np.array(
-        data.draw(st.lists(tame, min_size=tree.n_features, max_size=tree.n_features))
-    )
-    leaf, wanted = (
-        tree.apply(row[np.newaxis])[0],
-        tree.predict_value(row[np.newaxis])[0, 0],
-    )
-    assert max(map(len, export_text(tree, decimals=12).splitlines())) <= 120
-    found = prediction_of(from_text(tree, decimals=12)[leaf], row)
-    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
-
-
 def with_gaps(X):
     """Return a table of some columns with cells that are missing, whose fills have all digits."""
     table = pd.DataFrame(X).add_prefix("column ")
