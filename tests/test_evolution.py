@@ -60,6 +60,19 @@ def test_trees_are_made_without_a_stream_as_deap_does(iris):
     assert len(evolve(trees, first, max_generations=2).population) == 5
 
 
+def test_the_genealogy_of_deap_knows_all_parents(iris):
+    toolbox, history = make_toolbox(iris, random_state=1), tools.History()
+    population = toolbox.population(n=12)
+    history.update(population)
+    for role in ("mate", "mutate"):
+        toolbox.decorate(role, history.decorator)
+    last = evolve(population, toolbox, max_generations=3).population
+    parents = history.genealogy_tree
+    n_founders = sum(not of for of in parents.values())
+    assert n_founders == 12 and len(parents) > 24
+    assert all(history.getGenealogy(one) or one in population for one in last)
+
+
 def test_stops(iris):
     assert run(iris, max_generations=7).stop_reason == "max_generations"
     assert run(iris, max_generations=0).generation == 0

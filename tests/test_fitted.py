@@ -175,13 +175,19 @@ def test_a_fitted_tree_holds_no_rows(kind):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_nodes_that_no_row_reaches_have_the_means_of_their_parents(seed):
+def test_training_rows_count_by_weight_and_empty_nodes_have_the_means_of_their_parents(
+    seed,
+):
     random = np.random.default_rng(seed)
     tree = random_tree(random, 4)
     X = random.integers(0, 5, (6, 4)).astype(float)
     weight = random.integers(1, 4, 6).astype(float)
     found = summarize(tree, X, weight)
-    np.testing.assert_allclose(found.means[0], np.average(X, axis=0, weights=weight))
+    mean = np.average(X, axis=0, weights=weight)
+    np.testing.assert_allclose(found.means[0], mean)
+    away = (X - mean) @ tree.weights[0]
+    spread = np.sqrt(np.average(away**2, weights=weight))
+    assert found.spreads[0] == pytest.approx(spread)
     is_reached = tree.decision_path(X).toarray().any(axis=0)
     assert not is_reached.all()
     for k in np.flatnonzero(~tree.is_leaf):
