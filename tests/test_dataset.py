@@ -3,7 +3,6 @@
 import copy
 import math
 import pickle
-import warnings
 from collections import Counter
 
 import numpy as np
@@ -232,6 +231,7 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
     assert len(np.unique(tree.apply(other.raw))) == tree.n_leaves > 3
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -286,6 +286,5 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
     ],
 )
 def test_bad_input_is_named(arguments, message):
-    with warnings.catch_warnings(), pytest.raises(ValueError, match=message):
-        warnings.simplefilter("error")
+    with pytest.raises(ValueError, match=message):
         Dataset.from_arrays(**({"X": np.eye(3), "y": [0, 1, 1]} | arguments))

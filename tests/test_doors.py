@@ -1,6 +1,5 @@
 """A table is the same table, whoever has it: in memory and in files."""
 
-import warnings
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -141,6 +140,7 @@ def test_what_holds_a_table_changes_no_fit(drawn):
         )
 
 
+@pytest.mark.filterwarnings("error")
 @settings(max_examples=25, deadline=None)
 @given(tables(), st.data())
 def test_a_model_knows_its_columns_whoever_reads_a_table(drawn, data):
@@ -152,20 +152,16 @@ def test_a_model_knows_its_columns_whoever_reads_a_table(drawn, data):
         save_model(Path(folder, "m.json"), model)
         loaded = load_model(Path(folder, "m.json"))
     assert loaded.schema == model.fitted_.schema
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for name, held in (IN_MEMORY | BY_FILE).items():
-            rows = held(frame.iloc[some])
+    for name, held in (IN_MEMORY | BY_FILE).items():
+        rows = held(frame.iloc[some])
+        for one in (model, loaded):
             np.testing.assert_array_equal(
-                model.predict_proba(rows), expected[some], err_msg=name
+                one.predict_proba(rows), expected[some], err_msg=name
             )
-            np.testing.assert_array_equal(
-                loaded.predict_proba(rows), expected[some], err_msg=name
-            )
-        plain = frame.iloc[some].astype(object).to_numpy()
-        np.testing.assert_array_equal(loaded.predict_proba(plain), expected[some])
-        numbered = frame.iloc[some].set_axis(range(frame.shape[1]), axis=1)
-        np.testing.assert_array_equal(loaded.predict_proba(numbered), expected[some])
+    plain = frame.iloc[some].astype(object).to_numpy()
+    np.testing.assert_array_equal(loaded.predict_proba(plain), expected[some])
+    numbered = frame.iloc[some].set_axis(range(frame.shape[1]), axis=1)
+    np.testing.assert_array_equal(loaded.predict_proba(numbered), expected[some])
 
 
 def test_levels_that_are_unknown_are_told_once():

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,7 +65,6 @@ def test_commands_of_models(name, tmp_path, capsys):
         run("export", model, "--to", form)
     run("report", model, "--data", data, "--out", tmp_path / "page.html")
     assert "</html>" in (tmp_path / "page.html").read_text("utf-8")
-    plt.close("all")
 
 
 # ---- tables as strangers may send them -----------------------------------------------------------
