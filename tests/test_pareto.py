@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from deap import base, tools
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
@@ -249,3 +250,39 @@ def test_a_fitted_front_prints_itself_with_an_arrow(front):
         assert line.split()[-5:-3] == [f"{one.quality:.4f}", str(one.complexity)]
     stranger = members[at].replaced(thresholds=members[at].thresholds + 1.0)
     assert chosen.choosing(stranger).chosen is None
+
+
+class ThreeObjectives(base.Fitness):
+    """Quality and mean |weight| up or down, number of nodes down."""
+
+    weights = (1.0, -1.0, -1.0)
+
+
+def test_the_run_follows_objectives_of_ones_own(split):
+    toolbox = make_toolbox(split[0], size_penalty=0.001, random_state=0)
+    make, seen = toolbox.individual, []
+
+    def individual(stream):
+        one = make(stream)
+        one.fitness = ThreeObjectives()
+        return one
+
+    toolbox.register("individual", individual)
+    toolbox.register(
+        "evaluate",
+        lambda one: (
+            one.quality,
+            float(len(one)),
+            float(np.count_nonzero(one.weights)),
+        ),
+    )
+    look = [lambda run: seen.extend(one.clone() for one in run.population)]
+    run = evolve(toolbox.population(n=12), toolbox, max_generations=6, callbacks=look)
+    (first,) = tools.sortNondominated(seen, len(seen), first_front_only=True)
+    expected = {one.fitness.values for one in first}
+    assert {one.fitness.values for one in run.pareto_front} == expected
+    sizes = [float(len(one)) for one in run.pareto_front]
+    assert list(run.pareto_front.to_frame()["objective_1"]) == sizes
+    assert len(expected) > 1 and {type(one.fitness) for one in run.pareto_front} == {
+        ThreeObjectives
+    }
