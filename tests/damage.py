@@ -124,9 +124,7 @@ evil = st.sampled_from(EVIL) | st.binary(max_size=6)
 
 def damage_once(draw, content):
     """Return content with one fault: of bytes, a line or a field."""
-    kind = draw(
-        st.sampled_from(["byte", "cut", "gap", "repeat", "insert", "line", "field"])
-    )
+    kind = draw(st.sampled_from(["byte", "cut", "repeat", "insert", "line", "field"]))
     at = draw(st.integers(0, len(content)))
     end = min(len(content), at + draw(st.integers(1, 60)))
     lines, fields = content.splitlines(keepends=True), list(FIELD.finditer(content))
@@ -134,8 +132,6 @@ def damage_once(draw, content):
         return content[:at] + bytes([draw(st.integers(0, 255))]) + content[at + 1 :]
     if kind == "cut":
         return content[:at] if draw(st.booleans()) else content[at:]
-    if kind == "gap":
-        return content[:at] + content[end:]
     if kind == "repeat":
         return (
             content[:end] + content[at:end] * draw(st.integers(1, 50)) + content[end:]

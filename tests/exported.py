@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from evotree.leaf_models import LeafModels
 from evotree.tree import ObliqueTree, SoftSides
+from tests.reference.pruning import random_sizes
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 tame = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01)
@@ -24,19 +25,13 @@ def trees(draw, numbers=finite, n_classes=None):
         n_classes or draw(st.integers(1, 3)),
     )
 
-    def sizes(n_splits):
-        if n_splits == 0:
-            return [1]
-        n_left = draw(st.integers(0, n_splits - 1))
-        return [2 * n_splits + 1, *sizes(n_left), *sizes(n_splits - 1 - n_left)]
-
-    subtree_size = np.array(sizes(draw(st.integers(0, 7))), dtype=np.int32)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    subtree_size = np.array(random_sizes(rng, draw(st.integers(0, 7))), dtype=np.int32)
     weights = np.zeros((len(subtree_size), n_features))
     thresholds = np.zeros(len(subtree_size))
     for k in np.flatnonzero(subtree_size > 1):
         weights[k] = draw(st.lists(numbers, min_size=n_features, max_size=n_features))
         thresholds[k] = draw(numbers)
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     counts = rng.integers(1, 10, (len(subtree_size), n_outputs)).astype(np.float64)
     samples = counts.sum(axis=1)
     spread = draw(
@@ -122,23 +117,6 @@ def holds(rule, row):
     for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d+)", sums):
         total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
     return _RELATIONS[relation](total, float(bound))
-
-
-def predict_from(text, row, leaf):
-    """Follow printed rules by reading them to a leaf, and return its class."""
-    text = re.sub(r"\n[| ]*\|    # .*", "", text)  # shares of terms
-    text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
-    lines = text.splitlines()
-    at = 0
-    while True:
-        depth, rest = lines[at].count("|   "), lines[at].partition("--- ")[2]
-        number, _, rest = rest.partition(" ")
-        if rest.startswith("class: "):
-            assert number == f"[{leaf}]"
-            return rest.split()[1]
-        at += 1
-        if not holds(rest, row):
-            at = lines.index("|   " * depth + "|--- else", at) + 1
 
 
 def matching(text, row):

@@ -4,7 +4,6 @@ A kind is a function in `KINDS` that makes a fitted model. A kind that is new is
 take `every` once it stands there.
 """
 
-import pickle
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from evotree import EvoTreeClassifier, EvoTreeRegressor, keep_best_trees
 from evotree.leaf_models import ScoreModels
 from tests.quick_models import brief
+from tests.reference.naive import leaf_of
 
 NAMES = ["a", "b"]
 N_ROWS = 80
@@ -176,17 +176,9 @@ one_output = every(without=("outputs",))
 # ---- the same once more, row by row --------------------------------------------------------------
 
 
-def leaf_of(tree, row):
-    k = 0
-    while tree.subtree_size[k] > 1:
-        goes_left = sum(w * x for w, x in zip(tree.weights[k], row, strict=True))
-        k = k + 1 if goes_left <= tree.thresholds[k] else tree.right(k)
-    return k
-
-
 def numbers_of_row(tree, row):
     """Return what a row is predicted: shares, probabilities by scores, or numbers."""
-    k = leaf_of(tree, row)
+    k = leaf_of(row, tree)
     if tree.models is None:
         return tree.values[k]
     sums = [
@@ -212,7 +204,7 @@ def numbers_of_row(tree, row):
 
 def label_of_row(tree, row):
     if tree.models is None and tree.given_labels is not None:
-        return int(tree.given_labels[leaf_of(tree, row)])
+        return int(tree.given_labels[leaf_of(row, tree)])
     return int(np.argmax(numbers_of_row(tree, row)))
 
 
@@ -267,15 +259,6 @@ def held_out(kind):
     if np.ndim(kind.y) == 2:
         y = pd.DataFrame({"height": y, "width": X.a**2})
     return X, y
-
-
-def load_pickled(model):
-    """Return a copy of a model that shares nothing with it."""
-    callbacks, model.callbacks = model.callbacks, None
-    try:
-        return pickle.loads(pickle.dumps(model))
-    finally:
-        model.callbacks = callbacks
 
 
 def outputs_of(kind):

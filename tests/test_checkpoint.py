@@ -123,16 +123,12 @@ def changed(path, out, change):
     write_sealed(out, json.dumps(state), arrays)
 
 
-def place_of(state, name):
-    """Return the place of an array of the first tree."""
-    return state["runs"][0]["population"][0]["nodes"][ARRAYS.index(name)]
-
-
 def with_array(name, change):
     """Return what changes an array of the first tree."""
 
     def apply(state, arrays):
-        place = place_of(state, name)
+        nodes = state["runs"][0]["population"][0]["nodes"]
+        place = nodes[ARRAYS.index(name)]
         arrays[place] = change(arrays[place])
 
     return apply

@@ -5,7 +5,7 @@ import random
 import pytest
 from deap import algorithms, base, creator, tools
 
-from evotree import Evolution, evolve, make_toolbox
+from evotree import make_toolbox
 from tests.strategies import assert_sound
 
 N = 12
@@ -63,28 +63,3 @@ def test_a_fitness_of_the_users_own_creator_with_nsga2(iris, toolbox):
     for one in front:
         assert one.fitness.values == (one.quality, one.n_terms)
         assert not any(other.fitness.dominates(one.fitness) for other in last)
-
-
-@pytest.mark.parametrize("refinement", [None, "tao"])
-def test_a_logbook_prints_a_line_a_generation(iris, refinement):
-    toolbox = make_toolbox(iris, refinement=refinement, random_state=0)
-    plain = tools.Statistics(len)
-    plain.register("longest", max)
-    population = toolbox.population(n=N)
-    run = evolve(population, toolbox, max_generations=3, stats=plain)
-    heads, *lines = str(run.logbook).splitlines()[-5:]
-    assert [line.split()[0] for line in lines] == ["0", "1", "2", "3"]
-    assert heads.split()[:4] == ["gen", "nevals", "diversity", "seconds"]
-    assert "longest" in heads
-
-
-def test_the_worth_of_trees_is_asked_for_as_an_objective(iris):
-    def worth(individual):
-        return (individual.quality,)
-
-    for ask in (
-        lambda: Evolution(operators={"evaluate": worth}),
-        lambda: make_toolbox(iris, operators={"evaluate": worth}),
-    ):
-        with pytest.raises(ValueError, match="evaluate.*objective.*toolbox.register"):
-            ask()

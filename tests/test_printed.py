@@ -105,19 +105,23 @@ def test_a_choice_compares_the_chosen_candidate_with_larger_ones(
         assert text.endswith(rule) == pays == ("select_tree" in text)
 
 
-@given(
-    losses=st.lists(st.integers(100, 999), min_size=5, max_size=5),
-    n_terms=st.lists(st.integers(1, 20), min_size=5, max_size=5),
-    own=st.integers(1, 30),
-)
-def test_the_menu_has_smaller_trees_that_lose_less_than_smaller_ones(
-    losses, n_terms, own
-):
-    """Sizes are those of the trees of the front, which `select_tree` takes."""
-    n_terms = sorted(min(n, bound - 2) for n, bound in zip(n_terms, MENU, strict=True))
+@st.composite
+def menus(draw):
+    """Draw a choice with a menu: its losses in thousandths, and numbers of terms."""
+    losses = draw(st.lists(st.integers(100, 999), min_size=5, max_size=5))
+    drawn = draw(st.lists(st.integers(1, 20), min_size=5, max_size=5))
+    own = draw(st.integers(1, 30))
+    n_terms = sorted(min(n, bound - 2) for n, bound in zip(drawn, MENU, strict=True))
     menu = {bound: (2, n) for bound, n in zip(MENU, n_terms, strict=True)}
-    lost = [loss / 1000 for loss in losses]
-    choice = choice_of([40, *MENU], [0.0505, *lost], 0, own, [np.nan, *MENU], menu)
+    lost = [0.0505, *(loss / 1000 for loss in losses)]
+    choice = choice_of([40, *MENU], lost, 0, own, [np.nan, *MENU], menu)
+    return choice, losses, n_terms, own
+
+
+@given(menus())
+def test_the_menu_has_smaller_trees_that_lose_less_than_smaller_ones(drawn):
+    """Sizes are those of the trees of the front, which `select_tree` takes."""
+    choice, losses, n_terms, own = drawn
     expected = []
     for bound, loss, n in zip(MENU, losses, n_terms, strict=True):
         is_new = n not in [one[1] for one in expected]
@@ -128,22 +132,13 @@ def test_the_menu_has_smaller_trees_that_lose_less_than_smaller_ones(
     assert found == [(bound, loss, n) for bound, n, loss in expected]
 
 
-@given(
-    losses=st.lists(st.integers(100, 999), min_size=5, max_size=5),
-    n_terms=st.lists(st.integers(1, 20), min_size=5, max_size=5),
-    own=st.integers(1, 30),
-)
-def test_sizes_that_were_judged_have_the_loss_of_their_first_line(losses, n_terms, own):
-    n_terms = sorted(min(n, bound - 2) for n, bound in zip(n_terms, MENU, strict=True))
-    menu = {bound: (2, n) for bound, n in zip(MENU, n_terms, strict=True)}
-    lost = [loss / 1000 for loss in losses]
-    choice = choice_of([40, *MENU], [0.0505, *lost], 0, own, [np.nan, *MENU], menu)
-    expected = {(2, own): 0.0505}
-    for n, loss in zip(n_terms, lost, strict=True):
-        expected.setdefault((2, n), loss)
-    judged = choice.judged()
-    assert {size: loss for size, (loss, _) in judged.items()} == expected
-    assert {error for _, error in judged.values()} == {0.05}
+@given(menus())
+def test_sizes_that_were_judged_have_the_loss_of_their_first_line(drawn):
+    choice, losses, n_terms, own = drawn
+    expected = {(2, own): (0.0505, 0.05)}
+    for n, loss in zip(n_terms, losses, strict=True):
+        expected.setdefault((2, n), (loss / 1000, 0.05))
+    assert choice.judged() == expected
     text = choice.judged_text(2, n_terms[0])
     assert text.startswith("held-out loss .") and text.endswith(" ± .050")
     assert choice.judged_text(3, 40) is None

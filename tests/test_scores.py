@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
 from evotree import (
     Checkpoint,
@@ -67,32 +66,6 @@ def test_path_reaches_the_least_penalized_loss(seed, n_terms, link, share):
         assert l1_objective(*asked, b, a) <= least + 1e-3
 
 
-@pytest.mark.parametrize("is_logistic", [True, False])
-def test_path_is_that_of_scikit_learn(is_logistic):
-    rng = np.random.default_rng(0)
-    columns = standardized(rng, 300, 12)
-    y = columns[:3].sum(axis=0) + rng.normal(size=300)
-    penalty = 0.03
-    model = Lasso(alpha=penalty, tol=1e-10)
-    if is_logistic:
-        y = (y > 0.0).astype(float)
-        model = LogisticRegression(
-            C=1.0 / (300.0 * penalty),
-            l1_ratio=1.0,
-            solver="saga",
-            tol=1e-8,
-            max_iter=10_000,
-        )
-    weight = np.full(300, 1.0 / 300.0)
-    coefficients, intercepts = np.zeros((1, 12)), np.zeros(1)
-    penalties = np.array([penalty])
-    link = LOGIT if is_logistic else IDENTITY
-    l1_path(columns, y, weight, penalties, 1.0, link, coefficients, intercepts)
-    model.fit(columns.T, y)
-    assert coefficients[0] == pytest.approx(np.ravel(model.coef_), abs=5e-3)
-    assert intercepts[0] == pytest.approx(np.ravel(model.intercept_)[0], abs=5e-3)
-
-
 @given(st.integers(0, 2**16), st.booleans())
 @settings(max_examples=10)
 def test_what_a_score_leaves_out_stays_in_its_constant(seed, is_logistic):
@@ -123,21 +96,6 @@ def curved_rows(n_rows=600, seed=0):
         2.0 * np.maximum(X[:, 0], 0.0) + 2.5 * (X[:, 1] > 0.0) * (X[:, 2] > 0.0) - 1.2
     )
     return X, (rng.random(n_rows) < expit(log_odds)).astype(int)
-
-
-def test_a_score_bends_where_the_effect_does():
-    X, y = curved_rows(4000)
-    score = fit_score(Dataset.from_arrays(X, y))
-    of_first = score.features == 0
-    assert any(
-        bend is not None
-        for bend, is_first in zip(score.bends, of_first, strict=True)
-        if is_first
-    )
-    grid = np.zeros((3, 4))
-    grid[:, 0] = -1.5, 0.0, 1.5
-    odds = score.log_odds(grid)[:, 1]
-    assert abs(odds[1] - odds[0]) < 0.5 * (odds[2] - odds[1])
 
 
 def test_score_of_classes_without_rows_is_none():
@@ -252,22 +210,6 @@ def test_the_text_of_such_a_tree_has_the_score_once(of_targets):
     text = export_text(of_targets[0])
     assert text.count("\nscore = ") == 1
     assert text.count("predict score") == of_targets[0].get_n_leaves()
-
-
-def test_trees_that_compete_with_a_score_are_about_as_good_as_a_line():
-    """Rows that are a line and noise: in the mean, others are predicted as by least squares."""
-    lost = []
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(240, 6))
-        y = X @ np.array([1.0, -0.5, 0.5, 0.2, 0.0, 0.0]) + rng.normal(size=240)
-        model = EvoTreeRegressor(random_state=0, max_generations=3)
-        model.fit(X[:120], y[:120])
-        line = LinearRegression().fit(X[:120], y[:120])
-        lost.append(line.score(X[120:], y[120:]) - model.score(X[120:], y[120:]))
-        table = model.choice_.to_frame()
-        assert table.kind.eq("score").sum() == 1 and table.on_score.any()
-    assert np.mean(lost) < 0.04
 
 
 @pytest.mark.parametrize("given", [{"size_penalty": 0.01}, {"size_penalty": 0.0}])

@@ -137,13 +137,11 @@ def test_the_codes_of_levels_do_not_matter(cells, order):
 
 def test_the_most_frequent_of_two_levels_makes_no_feature():
     assert names_of(pd.DataFrame({"sex": ["F", "M", "F"]})) == ["sex is M"]
-    assert names_of(pd.DataFrame({"sex": ["F", "M", "M"]})) == ["sex is F"]
     assert names_of(pd.DataFrame({"sex": ["F", "M", "M", None]})) == [
         "sex is F",
         "sex is missing",
     ]
     assert names_of(pd.DataFrame({"ill": ["no", "yes"]})) == ["ill is yes"]
-    assert names_of(pd.DataFrame({"ill": [None, "yes", None]})) == ["ill is missing"]
 
 
 @pytest.mark.parametrize(
@@ -210,19 +208,20 @@ def test_csv_types(tmp_path, name):
     header = "\ufeffwhole,real,text,truth,some_truth,mixed,empty\n"  # a byte order mark is skipped
     content = "1,0.1,x,true,TRUE,1,\n2,nan,NA,false,,b,\n3,1e-3,z,true,FALSE,3,NaN\n"
     table = read(tmp_path, name, header + content)
-    assert table["whole"].tolist() == [1, 2, 3]
-    np.testing.assert_array_equal(table["real"], [0.1, np.nan, 1e-3])
-    assert table["text"].tolist()[::2] == ["x", "z"] and pd.isna(table["text"][1])
-    assert table["truth"].tolist() == ["True", "False", "True"]
-    assert table["some_truth"].tolist()[::2] == ["True", "False"]
+    columns = {
+        "whole": [1, 2, 3],
+        "real": [0.1, np.nan, 1e-3],
+        "text": ["x", np.nan, "z"],
+        "truth": ["True", "False", "True"],
+        "some_truth": ["True", np.nan, "False"],
+        "mixed": ["1", "b", "3"],
+        "empty": [np.nan] * 3,
+    }
+    texts = dict.fromkeys(["text", "truth", "some_truth", "mixed"], object)
+    pd.testing.assert_frame_equal(table, pd.DataFrame(columns).astype(texts))
     as_written = read(tmp_path, name, header + content, texts=["truth", "whole"])
     assert as_written["truth"].tolist() == ["true", "false", "true"]
     assert as_written["whole"].tolist() == ["1", "2", "3"]
-    assert table["mixed"].tolist() == ["1", "b", "3"]
-    assert table["empty"].isna().all() and table["empty"].dtype == np.float64
-    assert all(
-        table[c].dtype == object for c in ("text", "truth", "some_truth", "mixed")
-    )
     assert read(tmp_path, name, header + content, na_values=[""])["text"][1] == "NA"
 
 
@@ -314,25 +313,27 @@ def test_forms_are_guessed(tmp_path, content, expected):
 
 @pytest.mark.parametrize("name", ["t.csv", "t"])
 @pytest.mark.parametrize(
-    ("content", "named"),
+    ("content", "options", "named"),
     [
-        ("a,b\n1,2\n".encode("utf-16"), "not written in utf-8.*utf-16, may read"),
-        ("ä,b\n1,2\n".encode("cp1252"), "not written in utf-8.*encoding=cp1252"),
-        (b"PK\x03\x04 the book", "Excel.*save the table as CSV"),
-        (b"\xd0\xcf\x11\xe0 the book", "Excel.*save the table as CSV"),
-        (gzip.compress(b"a,b\n1,2\n", mtime=0), "compressed by gzip.*name"),
-        (b"PAR1 the rows", "Parquet.*name"),
+        (
+            "a,b\n1,2\n".encode("utf-16"),
+            {},
+            "not written in utf-8.*utf-16, may read",
+        ),
+        ("ä,b\n1,2\n".encode("cp1252"), {}, "not written in utf-8.*encoding=cp1252"),
+        (b"PK\x03\x04 the book", {}, "Excel.*save the table as CSV"),
+        (b"\xd0\xcf\x11\xe0 the book", {}, "Excel.*save the table as CSV"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), {}, "compressed by gzip.*name"),
+        (b"PAR1 the rows", {}, "Parquet.*name"),
+        ("ä,b\n1,2\n", {"encoding": "ascii"}, "not written in ascii"),
+        ("ä,b\n1,2\n", {"encoding": "no"}, "encoding: no"),
     ],
 )
-def test_what_is_no_text_in_utf_8_is_named(tmp_path, name, content, named):
+def test_what_is_no_text_in_its_encoding_is_named(
+    tmp_path, name, content, options, named
+):
     with pytest.raises(ValueError, match=named):
-        read(tmp_path, name, content)
-
-
-def test_a_wrong_encoding_is_named(tmp_path):
-    for encoding, named in (("ascii", "not written in ascii"), ("no", "encoding: no")):
-        with pytest.raises(ValueError, match=named):
-            read(tmp_path, "t.csv", "ä,b\n1,2\n", encoding=encoding)
+        read(tmp_path, name, content, **options)
 
 
 def test_parquet(tmp_path, monkeypatch):

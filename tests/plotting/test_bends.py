@@ -1,6 +1,5 @@
 """Pictures of columns that bend."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -33,7 +32,6 @@ def test_pictures_add_up_the_terms_of_a_column(fitted):
         of = np.flatnonzero(named.schema.column_of == list(X).index(name))
         added = above[:, of] @ named.factors[node, of]
         np.testing.assert_allclose(np.interp(X[name], x, y), added, atol=1e-6)
-    plt.close("all")
 
 
 def test_pictures_of_nodes_without_terms_are_refused(fitted):
@@ -61,4 +59,3 @@ def test_in_a_leaf_each_class_has_the_line_of_its_score():
         legend = ax.get_legend()
         texts = [] if legend is None else legend.get_texts()
         assert [text.get_text() for text in texts] == named
-        plt.close("all")

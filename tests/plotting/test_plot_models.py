@@ -202,16 +202,13 @@ def test_pictures_are_drawn(name, plot):
         with pytest.raises(TypeError, match=refused[plot]):
             call(draw, kind)
         return
-    try:
-        found = call(draw, kind)
-        if plot == "plot_evolution":
-            found._draw_was_started = True  # else matplotlib warns: nobody shows it
-        elif plot == "plot_decision_regions":
-            assert_regions(kind, found)
-        elif plot != "class_colors":
-            found.figure.canvas.draw()
-    finally:
-        plt.close("all")
+    found = call(draw, kind)
+    if plot == "plot_evolution":
+        found._draw_was_started = True  # else matplotlib warns: nobody shows it
+    elif plot == "plot_decision_regions":
+        assert_regions(kind, found)
+    elif plot != "class_colors":
+        found.figure.canvas.draw()
 
 
 def assert_regions(kind, ax):

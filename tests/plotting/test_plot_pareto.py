@@ -13,19 +13,15 @@ from evotree.front import TreeChoice, held_out_quality, select
 from evotree.plotting import plot_choice, plot_pareto
 
 
-def make_front(loaded, task):
-    dataset = Dataset.from_arrays(*loaded, task=task)
+@pytest.fixture(scope="module")
+def drawn():
+    dataset = Dataset.from_arrays(*load_breast_cancer(return_X_y=True))
     is_held_out = np.arange(dataset.X.shape[0]) % 3 == 0
     front = ParetoFront()
     toolbox = make_toolbox(dataset.take(~is_held_out), size_penalty=0.0, random_state=0)
     front.update(toolbox.population(n=12))
     front.add_prunings(dataset.take(~is_held_out))
     return front, dataset.take(is_held_out)
-
-
-@pytest.fixture(scope="module")
-def drawn():
-    return make_front(load_breast_cancer(return_X_y=True), "classification")
 
 
 def labels(ax):
@@ -57,9 +53,6 @@ def test_what_carries_a_front_is_read(drawn):
     front, held_out = drawn
     plain = plot_pareto(front)
     assert labels(plain) == ["training"] and not plain.collections
-    assert labels(plot_pareto(SimpleNamespace(pareto_front=front))) == ["training"]
-    fitted = SimpleNamespace(pareto_front_=front, tree_=front[1].to_tree())
-    assert plot_pareto(fitted).collections[0].get_offsets()[0, 0] == front[1].complexity
     tree = select(front, "leaves<=2")
     found = labels(plot_pareto(SimpleNamespace(pareto_front_=front, tree_=tree)))[1]
     assert found.startswith("selected: 2 leaves, ") and found.endswith(" terms")

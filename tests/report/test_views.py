@@ -7,14 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from evotree import Cost, EvoTreeRegressor, load_model, save_model
 from evotree.cli.commands import figures
 from evotree.estimators.rows import Beside
 from evotree.export import export_text
-from evotree.inspection import stability
 from evotree.model_file import Model
 from evotree.plotting import plot_pareto
 from evotree.report import report
@@ -109,18 +106,6 @@ def test_every_view_has_the_mean_cost_a_row(dear, view, tmp_path):
     known = figures(Model.of(model, "y"), X, y, model.predict(X))
     constant = COSTS[np.searchsorted(model.classes_, y)].mean(axis=0).min()
     assert known["base_cost"] == pytest.approx(constant) and mean < constant
-
-
-def test_refits_are_judged_by_what_their_rows_cost(dear):
-    model, X, y = dear
-    found = stability(model, X, y, n=2, random_state=0)
-    draws = StratifiedShuffleSplit(2, test_size=0.2, random_state=0).split(X, y)
-    means = [
-        paid(clone(model).fit(X.iloc[train], y[train]), X.iloc[test], y[test]).mean()
-        for train, test in draws
-    ]
-    assert found.summary.score == pytest.approx(np.mean(means))
-    assert "mean cost a row" in repr(found)
 
 
 def assert_sizes_have_held_out_losses(model, loss):
