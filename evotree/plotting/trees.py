@@ -45,7 +45,7 @@ SURVIVAL_HEIGHT = 30.0
 # A bar shows the class shares of a leaf, or a term.
 BAR_HEIGHT = 6.0
 MOST_SHARES = 3
-MAX_LEAVES, UNFOLDED_LEAVES = 1000, 24
+MOST_ENDS = 24  # of branches, else the lower part of a tree is folded
 # A small tree in large axes is drawn no larger.
 LARGEST_SCALE = 1.2
 LONGEST_FIGURE_SIDE = 60.0 * 72.0  # in points
@@ -102,8 +102,8 @@ def plot_tree(
         Number of terms shown for each split, and for the model of a leaf, the most influential
         ones.
     max_depth : int, at least 0, or None, default=None
-        Depth below which the tree is folded, if up to 1000 ends are left. By default the tree is
-        folded where it has more than 24 leaves.
+        Depth below which the tree is folded. By default it is where the tree has more than 24
+        leaves.
     decimals : int, at least 0, or None, default=None
         As for `evotree.export.export_text`; means of leaves have three by default.
     """
@@ -184,17 +184,9 @@ def _folded(tree: ObliqueTree, max_depth: int | None) -> tuple[list[int], Obliqu
     n_ends = np.cumsum(np.bincount(depths[tree.is_leaf]))
     n_ends[:-1] += np.bincount(depths[~tree.is_leaf])
     if max_depth is None:
-        most = UNFOLDED_LEAVES
-        deepest = int(np.flatnonzero(n_ends <= max(most, n_ends.min()))[-1])
-    else:
-        check_whole("max_depth", max_depth, 0)
-        deepest = min(max_depth, tree.depth)
-        if (n := n_ends[deepest]) > MAX_LEAVES:
-            raise ValueError(
-                f"max_depth={max_depth}: a picture shows up to {MAX_LEAVES} ends of branches, and "
-                f"these are {n}."
-            )
-    is_shown = depths <= deepest
+        max_depth = int(np.flatnonzero(n_ends <= max(MOST_ENDS, n_ends.min()))[-1])
+    check_whole("max_depth", max_depth, 0)
+    is_shown = depths <= max_depth
     sizes = sizes_of_kept(is_shown, tree.subtree_size)
     return np.flatnonzero(is_shown).tolist(), tree.replaced(subtree_size=sizes)
 

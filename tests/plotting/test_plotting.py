@@ -26,7 +26,6 @@ from evotree.plotting import (
     plot_tree,
 )
 from evotree.tree import ObliqueTree, node_depths
-from tests.exported import chain as make_chain
 from tests.quick_models import brief
 from tests.reference.pruning import random_sizes
 from tests.test_bends import rows_with
@@ -344,11 +343,6 @@ curve, curves, regions = (
         (ValueError, "feature_names has", lambda: plot_tree(TREE, feature_names=["a"])),
         (ValueError, "class_names='abc'", lambda: plot_tree(TREE, class_names="abc")),
         (ValueError, "max_terms=0", lambda: plot_tree(TREE, max_terms=0)),
-        (
-            ValueError,
-            "max_depth=1999: .* 1000 ends .* 1002",
-            lambda: plot_tree(make_chain(2003), max_depth=1999),
-        ),
     ],
 )
 def test_errors_name_the_parameter_and_leave_no_figure(kind, message, call):
