@@ -298,11 +298,6 @@ def plot_pareto(
         _draw_rings(ax, [tree.complexity] * len(curves), qualities, label)
     ax.set(xlabel="complexity (leaves and terms)", ylabel=measure)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    heights = np.array([values for _, values, *_ in curves])
-    others = heights[:, 1:] if len(front) > 2 else heights
-    span = np.ptp(others)
-    if others.min() - heights.min() > 3.0 * span:  # else the others lie in one line
-        ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
     draw_grid(ax)
     legend_below(ax, 2, _draw_judged(front, ax))
     return ax

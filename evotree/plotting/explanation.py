@@ -102,10 +102,10 @@ def plot_explanation(
             panel.xaxis.set_visible(False)
             panel.spines["bottom"].set_visible(False)
     if ax.child_axes:
-        labels = ("speaks for it", "against it")
-        if steps[-1][1] and _is_number(predicted):
-            labels = ("for it, or raises it", "against it, or lowers it")
-        for is_above, label in zip((True, False), labels, strict=True):
+        for is_above, label in (
+            (True, "for it, or raises it"),
+            (False, "against it, or lowers it"),
+        ):
             ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
         ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
         ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")

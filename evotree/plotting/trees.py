@@ -163,7 +163,7 @@ def plot_tree(
         style = "--" if is_folded[i] else "-"
         _draw_box(ax, box, notes[i], texts[i], font, edges[k], tint(edges[k]), style)
         if box.below:
-            _draw_bars(_panel_in(ax, box), fitted, k, terms[i], largest, last)
+            _draw_bars(ax, box, fitted, k, terms[i], largest, last)
     if last_lines:
         ax.text(
             left,
@@ -251,17 +251,9 @@ def _draw_box(
     )
 
 
-def _panel_in(ax: Axes, box: Box) -> Axes:
-    """Return axes at the bottom of a box, as wide in all boxes."""
-    left, bottom = box.centre - BAR_WIDTH / 2, box.top - box.height + PADDING / 2
-    place = (left, bottom, BAR_WIDTH, box.below - 2.0)
-    panel = ax.inset_axes(place, transform=ax.transData, zorder=3)
-    panel.set_axis_off()
-    return panel
-
-
 def _draw_bars(
-    panel: Axes,
+    ax: Axes,
+    box: Box,
     fitted: Fitted,
     k: int,
     terms: Sequence[tuple[float, int]],
@@ -270,9 +262,13 @@ def _draw_bars(
 ) -> None:
     """Draw class shares, or the curve of a leaf of times, or terms of a leaf's model.
 
-    Curves are drawn up to the same last time. Terms are on the scale of the largest influence,
-    those below 0 to the left.
+    They stand at the bottom of a box, as wide in all boxes. Curves are drawn up to the same last
+    time. Terms are on the scale of the largest influence, those below 0 to the left.
     """
+    left, bottom = box.centre - BAR_WIDTH / 2, box.top - box.height + PADDING / 2
+    place = (left, bottom, BAR_WIDTH, box.below - 2.0)
+    panel = ax.inset_axes(place, transform=ax.transData, zorder=3)
+    panel.set_axis_off()
     curve = (fitted.curves or {}).get(k)
     if curve is not None:
         panel.step(curve.x, curve.y, where="post", color=INK, linewidth=1.2)
