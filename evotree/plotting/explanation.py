@@ -174,9 +174,19 @@ def _draw_bars(panel: Axes, bars: list[Bar]) -> None:
     places = range(len(bars))
     lengths = np.subtract(stops, begins)
     colors = [TERM_COLORS[length > 0.0] for length in lengths.tolist()]
-    drawn = panel.barh(places, lengths, BAR, begins, color=colors, zorder=3)
-    panel.bar_label(drawn, texts, padding=6.0, fontsize="x-small", color=INK, zorder=5)
+    panel.barh(places, lengths, BAR, begins, color=colors, zorder=3)
     panel.vlines(begins[1:], places[:-1], places[1:], GREY, lw=0.6)
+    for place, begin, stop, text in zip(places, begins, stops, texts, strict=True):
+        panel.annotate(
+            text,
+            (max(begin, stop), place),
+            textcoords="offset points",
+            xytext=(6.0, 0.0),
+            va="center",
+            fontsize="x-small",
+            color=INK,
+            zorder=5,
+        )
     panel.plot(begins[0], 0, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)
     panel.plot(stops[-1], places[-1], "D", color=INK, markersize=5.0, zorder=4)
     panel.set_yticks(places, labels, fontsize="small", parse_math=False)

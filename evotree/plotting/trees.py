@@ -478,8 +478,10 @@ def plot_decision_regions(
         zorder=0,
     )
     for label, color, marker in zip(labels, colors, cycle(MARKERS), strict=False):
+        across, up = cells[given == label].T
         ax.scatter(
-            *cells[given == label].T,
+            across,
+            up,
             label=str(label),
             marker=marker,
             color=color,
