@@ -25,8 +25,6 @@ from evotree.words import check_whole, printable
 _HELD_OUT_SHARE = 0.2
 _COVERAGE = 0.95  # how often the interval is to hold
 _SHOWN = 10  # columns in the printed form
-_TOLERANCE = 0.1
-"""A spread of what refits predict for a row, in that of the targets, that is no dispute."""
 
 
 class Stability(NamedTuple):
@@ -48,15 +46,12 @@ class Stability(NamedTuple):
         predictions, in that of the targets, or of the logarithms of its risks.
     measure : str
         What the score is.
-    tolerance : float
-        A row is in dispute where its disagreement is above this: 0 for classes, 0.1 for numbers.
     """
 
     summary: pd.Series
     columns: pd.Series
     disagreement: np.ndarray
     measure: str
-    tolerance: float = 0.0
 
     def __repr__(self) -> str:
         found = self.summary
@@ -69,9 +64,7 @@ class Stability(NamedTuple):
             f"{found.name}: {self.measure} {found.score:.3f} "
             f"[{found.lower:.3f}, {found.upper:.3f}], agreement {found.agreement:.3f}, "
             f"columns {found.columns:.2f}, root {found.root:.2f}\n"
-            f"use of columns: {', '.join(used) or 'none'}\n"
-            f"rows in dispute: {np.count_nonzero(self.disagreement > self.tolerance)} of "
-            f"{len(self.disagreement)}"
+            f"use of columns: {', '.join(used) or 'none'}"
         )
 
 
@@ -190,7 +183,6 @@ def stability(
         counts / n,
         disagreement,
         measure,
-        tolerance=0.0 if is_of_classes else _TOLERANCE,
     )
 
 

@@ -9,13 +9,12 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from evotree import (
-    EvoTreeRegressor,
     EvoTreeSurvival,
     ObliqueTreeClassifier,
 )
 from evotree.inspection import stability
 from tests.estimators.test_groups import COPIES, copies, greedy
-from tests.quick_models import BRIEF, brief, evolved
+from tests.quick_models import BRIEF, evolved
 from tests.survival.times import seen_until
 
 AXIS = ObliqueTreeClassifier("axis", max_depth=1, random_state=0)
@@ -98,14 +97,6 @@ def test_refits_to_times_agree_by_their_logarithms(monkeypatch):
 def test_bad_numbers_are_named():
     with pytest.raises(ValueError, match="n=1: allowed"):
         stability(AXIS, np.zeros((9, 1)), np.arange(9) % 2, n=1)
-
-
-def test_rows_in_dispute_of_numbers_are_those_that_refits_predict_far_apart():
-    rows = np.random.default_rng(0).normal(size=(120, 2))
-    found = stability(brief(EvoTreeRegressor), rows, 3.0 * rows[:, 0], 3, 0)
-    n_far = int((found.disagreement > 0.1).sum())
-    assert 0.0 < found.summary.agreement <= 1.0 and n_far < len(rows)
-    assert f"rows in dispute: {n_far} of 120" in repr(found)
 
 
 def test_refits_are_to_whole_groups(monkeypatch):
