@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from evotree.files import check_writable
 
-RETRIED = ("failed", "timeout", "crashed")
+RETRIED = ("failed", "crashed")
 """Statuses of fits that may be done again."""
 
 NO_OPTIONS = {"categorical_features", "warm_start", "callbacks", "operators"}
@@ -429,12 +429,6 @@ COMMANDS = {
                         type=Path,
                     ),
                     _PROCESSES,
-                    option(
-                        "--time-limit",
-                        "seconds that a fit may take",
-                        metavar="S",
-                        type=within(float, 1e-3, 1e9),
-                    ),
                     option(
                         "--retry",
                         f"do fits again that ended so: {', '.join(RETRIED)}",

@@ -16,8 +16,7 @@ Operations Research Letters 27(1), 1-5.
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from numbers import Real
@@ -526,29 +525,6 @@ def nearest_of_leaf(space: Space, goal: Goal, farthest: float) -> LeafPoint | No
     return None
 
 
-def explain_failure(
-    space_of: Callable[..., Space],
-    limits: pd.DataFrame,
-    plausible: bool,
-    goals: Sequence[Goal],
-) -> str:
-    """Return which single parameters forbid all points that are asked for."""
-    relaxed = {
-        "plausible=True": (limits, False),
-        "bounds": (limits.assign(lower=-np.inf, upper=np.inf), plausible),
-        "integers": (limits.assign(whole=False), plausible),
-        "fixed": (limits.assign(fixed=False), plausible),
-    }
-    enough = []
-    for name, (rest, is_plausible) in relaxed.items():
-        with suppress(ValueError):  # takes too long
-            if nearest_points(space_of(rest, is_plausible), goals):
-                enough.append(name)
-    if enough:
-        return f"there would be some without {', or without '.join(enough)}."
-    return "no single parameter forbids them: several do together, or missing cells that stay so."
-
-
 def cell(column: Column, features: np.ndarray) -> Any:
     """Return the cell of a table that makes some features."""
     if isinstance(column, NumericColumn):
@@ -577,8 +553,8 @@ def counterfactuals(
 ) -> list[Counterfactual]:
     """Return the nearest points that the tree predicts otherwise, the nearest first.
 
-    That of a row which is predicted so already is itself. A `ValueError` says which constraint
-    forbids any point, or that columns of whole numbers and categories are too many; a
+    That of a row which is predicted so already is itself. A `ValueError` says that there is no
+    point, or that columns of whole numbers and categories are too many; a
     `RuntimeWarning` names leaves whose points cannot be told from those of another one.
 
     The distance of a feature is in units of its spread, times the cost of its column. The rows
@@ -623,23 +599,19 @@ def counterfactuals(
     point = model.encode(row, bends=True)[0].astype(np.float64)
     fitted, schema = model.fitted_, model.fitted_.schema
     limits = limits_of(schema, costs, bounds, integers, fixed)
-    is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
+    limits["fixed"] |= np.asarray(pd.isna(pd.DataFrame(row))).ravel()
     tree = fitted.of_output(output).tree
     goals = (
         goals_of_class(tree, point, fitted.classes, target)
         if fitted.classes is not None
         else goals_of_interval(tree, target)
     )
-
-    def space_of(limits: pd.DataFrame, plausible: bool) -> Space:
-        limits = limits.assign(fixed=limits.fixed | is_missing)
-        return Space(fitted, tree, point, limits, plausible)
-
-    found = nearest_points(space_of(limits, plausible), goals, n_points)
+    space = Space(fitted, tree, point, limits, plausible)
+    found = nearest_points(space, goals, n_points)
     if not found:
         raise ValueError(
-            f"target={target!r}: no point within the constraints; "
-            f"{explain_failure(space_of, limits, plausible, goals)}"
+            f"target={target!r}: no point within the constraints: allow more by plausible=False, "
+            "or by other bounds, integers or fixed. What is missing stays so."
         )
     return [_decoded(schema, row, point, one) for one in found]
 

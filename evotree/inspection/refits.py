@@ -23,9 +23,8 @@ from evotree.tables.frames import frame_of
 from evotree.words import check_whole, printable
 
 _HELD_OUT_SHARE = 0.2
+_COVERAGE = 0.95  # how often the interval is to hold
 _SHOWN = 10  # columns in the printed form
-_TOLERANCE = 0.1
-"""A spread of what refits predict for a row, in that of the targets, that is no dispute."""
 
 
 class Stability(NamedTuple):
@@ -47,15 +46,12 @@ class Stability(NamedTuple):
         predictions, in that of the targets, or of the logarithms of its risks.
     measure : str
         What the score is.
-    tolerance : float
-        A row is in dispute where its disagreement is above this: 0 for classes, 0.1 for numbers.
     """
 
     summary: pd.Series
     columns: pd.Series
     disagreement: np.ndarray
     measure: str
-    tolerance: float = 0.0
 
     def __repr__(self) -> str:
         found = self.summary
@@ -68,9 +64,7 @@ class Stability(NamedTuple):
             f"{found.name}: {self.measure} {found.score:.3f} "
             f"[{found.lower:.3f}, {found.upper:.3f}], agreement {found.agreement:.3f}, "
             f"columns {found.columns:.2f}, root {found.root:.2f}\n"
-            f"use of columns: {', '.join(used) or 'none'}\n"
-            f"rows in dispute: {np.count_nonzero(self.disagreement > self.tolerance)} of "
-            f"{len(self.disagreement)}"
+            f"use of columns: {', '.join(used) or 'none'}"
         )
 
 
@@ -80,7 +74,6 @@ def stability(
     y: Any,
     n: int = 20,
     random_state: Any = None,
-    coverage: float = 0.95,
     *,
     groups: Any = None,
     sample_weight: Any = None,
@@ -106,8 +99,6 @@ def stability(
         How many clones are fitted.
     random_state : None, int or RandomState, default=None
         Source of the draws of rows; the clones have the model's own.
-    coverage : float in (0, 1), default=0.95
-        How often the interval is to hold.
     groups : array-like of shape (n_rows,), optional
         Labels of rows that belong together: four fifths of the groups are drawn, the clones get
         them, too, and the interval takes groups for independent, not rows.
@@ -122,7 +113,7 @@ def stability(
     Raises
     ------
     ValueError
-        If `n` or `coverage` is out of range.
+        If `n` is out of range.
 
     References
     ----------
@@ -133,8 +124,6 @@ def stability(
     if hasattr(model, "fitted_"):
         model.fitted_.check_beside("stability", exposure, sample_weight, groups)
     check_whole("n", n, 2)
-    if not 0.0 < coverage < 1.0:
-        raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     is_of_classes = is_classifier(model)
     is_of_times = hasattr(model, "predict_survival_function")
     targets = model._read_y(X, y)
@@ -176,7 +165,7 @@ def stability(
     normals = roots.dropna(how="all").fillna(0.0).to_numpy()
     cosines = np.abs(normals @ normals.T)[np.triu_indices(len(normals), 1)]
     variance = np.var(scores, ddof=1) * (1.0 / n + len(tests[0]) / len(train[0]))
-    margin = np.sqrt(variance) * stats.t.ppf(0.5 + 0.5 * coverage, n - 1)
+    margin = np.sqrt(variance) * stats.t.ppf(0.5 + 0.5 * _COVERAGE, n - 1)
     summary = {
         "agreement": agreement,
         "columns": np.mean(
@@ -194,7 +183,6 @@ def stability(
         counts / n,
         disagreement,
         measure,
-        tolerance=0.0 if is_of_classes else _TOLERANCE,
     )
 
 

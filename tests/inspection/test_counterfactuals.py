@@ -93,16 +93,16 @@ def test_missing_cells_stay_as_they_are_where_none_was_in_training():
     assert set(one.changes) == {"x1"}
     assert np.isnan(one.row[0, 0]) and model.predict(one.row)[0] == "b"
     model.tree_.weights[0] = [1.0, 0.0]
-    with pytest.raises(ValueError, match="missing cells that stay so"):
+    with pytest.raises(ValueError, match="What is missing stays so"):
         counterfactuals(model, [np.nan, 1.0], "b")
 
 
 @pytest.mark.parametrize("limits", [{}, {"bounds": {"x0": (0, None)}}])
-def test_truth_values_stay_so_and_their_bounds_are_not_blamed(limits):
+def test_truth_values_stay_so_within_any_bounds(limits):
     model = stump(grid(SIDES, SIDES).astype(float), [1.0, 0.0], 1.5)
     columns = NumericColumn("x0", 0.0, holds=TRUTH), NumericColumn("x1", 0.0)
     model.fitted_ = replace(model.fitted_, schema=Schema(columns))
-    with pytest.raises(ValueError, match="no single parameter"):
+    with pytest.raises(ValueError, match="no point within"):
         counterfactuals(model, [0.0, 1.0], "b", **limits)
 
 
@@ -134,30 +134,30 @@ def stump(points, weights, threshold):
 @pytest.mark.parametrize(
     ("weight", "threshold", "limits", "message"),
     [
-        (1.0, 2.0, {"fixed": ["x0", "x1"]}, "some without fixed"),
+        (1.0, 2.0, {"fixed": ["x0", "x1"]}, "no point within"),
         (
             1.0,
             2.0,
             {"bounds": {"x0": (0, 1.5), "x1": (0, 9)}},
-            "some without bounds",
+            "no point within",
         ),
         (
             1.0,
             2.0,
             {"bounds": {"x0": (0, 1.5)}, "fixed": ["x0"]},
-            "several do together",
+            "no point within",
         ),
-        (1.0, 9.0, {}, "some without plausible=True"),
+        (1.0, 9.0, {}, "plausible=False"),
         (
             2.0,
             4.5,
             {"bounds": {"x0": (0, 2.5)}, "integers": "x0"},
-            "or without integers",
+            "no point within",
         ),
         (1.0, 2.0, {"target": "c"}, "no leaf of the tree predicts it"),
     ],
 )
-def test_the_message_says_what_forbids_a_point(weight, threshold, limits, message):
+def test_constraints_may_forbid_all_points(weight, threshold, limits, message):
     model = stump(grid(SIDES, SIDES).astype(float), [weight, 0.0], threshold)
     x = np.array([1.0, 1.0])
     with pytest.raises(ValueError, match=message):
