@@ -8,6 +8,7 @@ the rows that they are fitted to, the accuracy less a price for each node.
 from collections.abc import Sequence
 from functools import partial
 from itertools import count, product
+from operator import attrgetter
 from pathlib import Path
 from time import process_time
 from typing import Any, Self
@@ -148,11 +149,8 @@ ENGINES = {
     ),
 }
 UNIVARIATE = {"max_depth": DEPTH, "max_split_terms": 1}
-
-
-def univariate(name: str) -> str:
-    """Return the name of a method whose trees are axis-parallel and of `DEPTH`."""
-    return f"{name}, axis-parallel"
+SUFFIX = ", axis-parallel"
+"""Of the names of methods whose trees are so."""
 
 
 OC1 = ObliqueTreeClassifier.from_preset("OC1", pruning=None)
@@ -161,12 +159,12 @@ METHODS: dict[str, Any] = {
     **{name: Search(partial(evolved, model=model)) for name, model in ENGINES.items()},
     GREEDY: Search(partial(pruned, model=OC1), SECONDS),
     **{
-        univariate(name): Search(
+        name + SUFFIX: Search(
             partial(evolved, model=clone(model).set_params(**UNIVARIATE))
         )
         for name, model in ENGINES.items()
     },
-    univariate(GREEDY): Search(partial(pruned, model=CART), SECONDS),
+    GREEDY + SUFFIX: Search(partial(pruned, model=CART), SECONDS),
     EXACT: Exact(),
 }
 NAMES = (*ENGINES, GREEDY)
@@ -177,11 +175,6 @@ def fitness(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float(model.fitness_)
 
 
-def processor(model: Any) -> float:
-    """Return the seconds of the processor."""
-    return float(model.processor_)
-
-
 EXPERIMENT = define(
     "finds",
     (*BOARDS, *TABLES),
@@ -189,11 +182,11 @@ EXPERIMENT = define(
     FindsProtocol(n_train=N_ROWS, n_test=1),
     metrics=(),
     scorers={"fitness": fitness},
-    measures={"processor": processor},
+    measures={"processor": attrgetter("processor_")},
     plan=[
         *(Task(table, EXACT, OFFICIAL, 0) for table in TABLES),
         *(
-            Task(dataset, univariate(name) if dataset in TABLES else name, OFFICIAL, k)
+            Task(dataset, name + SUFFIX if dataset in TABLES else name, OFFICIAL, k)
             for k, dataset, name in product(range(N_DRAWS), (*BOARDS, *TABLES), NAMES)
         ),
     ],
@@ -215,7 +208,7 @@ def found_table(runs: pd.DataFrame, datasets: Sequence[str]) -> str:
     runs["is_found"] = runs["gap"] < 1e-7
     rows = []
     for name in NAMES:
-        methods = [name, univariate(name)]
+        methods = [name, name + SUFFIX]
         fits = runs[runs["method"].isin(methods) & runs["dataset"].isin(datasets)]
         if len(fits):
             of_set = fits.groupby("dataset")[["is_found", "gap"]]

@@ -6,24 +6,21 @@ The paper: Krętowski and Grześ (2005), Advances in Soft Computing 31, 309-318.
 from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import train_test_split
 
 from evotree.engine.evolution import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.protocols import KEY, Parts, Task, take_rows
+from evotree.experiments.protocols import KEY, Task
 from evotree.plotting.style import save_picture
 from experiments.agreement import Paper, load_published, name_as_published
 from experiments.methods.c45 import C45
 from experiments.pictures import plot_size_penalty
-from experiments.study import Results, StudyProtocol, define
+from experiments.study import RenumberedProtocol, Results, define
 from experiments.suites import OFFICIAL
 from experiments.tables import (
-    NOT_RUN,
     beside,
     groups_of,
     mean_and_std,
@@ -60,29 +57,6 @@ DIPOLAR = {f"{LONG}, dipolar 0.5": 0.5, f"{LONG}, dipolar 0": 0.0}
 def with_penalty(size_penalty: float) -> str:
     """Return the name of the method of figure 5 that has a size penalty."""
     return GEA if size_penalty == 0.005 else f"{GEA}, size penalty {size_penalty:g}"
-
-
-class GeaProtocol(StudyProtocol):
-    """Folds, and problems and the parts of waveform drawn again."""
-
-    def take_parts(
-        self, task: Task, data_home: Path | None, stratified: bool = True
-    ) -> Parts:
-        """Return the rows of a fit."""
-        if task.dataset != "waveform":
-            return super().take_parts(task, data_home, stratified)
-        data = self.load(task.dataset, data_home)
-        parts = train_test_split(
-            np.arange(len(data.y)),
-            **WAVEFORM_ROWS,
-            stratify=data.y,
-            random_state=task.seed,
-        )
-        return take_rows(data.X, data.y, *parts)
-
-    def random_state(self, task: Task) -> int:
-        """Return the random state with which the rows were made."""
-        return 1000 * task.seed + task.fold + 1
 
 
 def make_plan() -> list[Task]:
@@ -138,7 +112,9 @@ EXPERIMENT = define(
     "gea_odt",
     [*PROBLEMS, *DATASETS],
     METHODS,
-    GeaProtocol(N_FOLDS, files=DATASETS, n_test=N_TEST),
+    RenumberedProtocol(
+        N_FOLDS, files=DATASETS, drawn={"waveform": WAVEFORM_ROWS}, n_test=N_TEST
+    ),
     plan=make_plan(),
     measures={
         "generations": generations,
@@ -207,8 +183,6 @@ def figure5(results: Results) -> str:
     penalties = {with_penalty(alpha): alpha for alpha in SIZE_PENALTIES}
     runs = results.runs[results.runs["dataset"] == "chessboard2"]
     fits = runs[runs["method"].isin(penalties)]
-    if fits["method"].nunique() < 2:
-        return NOT_RUN
     fits = fits.assign(size_penalty=fits["method"].map(penalties))
     ax = plot_size_penalty(fits, optimal_size=OPTIMAL_SIZE)
     ax.set_title("chessboard2")
