@@ -61,28 +61,17 @@ def with_penalty(size_penalty: float) -> str:
 
 def make_plan() -> list[Task]:
     """Return the fits: of the tables, by both kinds of operators, of others, of the figures."""
-    runs = range(N_RUNS)
-    folds = range(N_FOLDS)
-    drawn = [
-        Task(name, GEA, OFFICIAL, run)
-        for name, run in product((*PROBLEMS, *PARTED), runs)
-    ]
+    runs, folds = range(N_RUNS), range(N_FOLDS)
+    drawn = product((*PROBLEMS, *PARTED), (OFFICIAL,), runs)
     folded = [name for name in DATASETS if name not in PARTED]
-    of_paper = drawn + [
-        Task(d, GEA, fold, run) for run, d, fold in product(runs, folded, folds)
-    ]
-    tasks = [
-        task._replace(method=method)
-        for method in (GEA, EVOTREE, *GREEDY)
-        for task in of_paper
-    ]
-    cells = product(CURVE_PROBLEMS, DIPOLAR, range(2 * N_RUNS))
-    tasks += [Task(name, method, OFFICIAL, run) for name, method, run in cells]
+    of_paper = [*drawn, *((d, f, run) for run, d, f in product(runs, folded, folds))]
     methods = map(with_penalty, SIZE_PENALTIES)
-    tasks += [
-        Task("chessboard2", m, OFFICIAL, run) for m, run in product(methods, runs)
+    cells = [
+        *((d, m, f, run) for m in (GEA, EVOTREE, *GREEDY) for d, f, run in of_paper),
+        *product(CURVE_PROBLEMS, DIPOLAR, (OFFICIAL,), range(2 * N_RUNS)),
+        *product(("chessboard2",), methods, (OFFICIAL,), runs),
     ]
-    return list(dict.fromkeys(tasks))
+    return [Task(*cell) for cell in dict.fromkeys(cells)]
 
 
 def generations(model: Any) -> float:
@@ -100,14 +89,16 @@ def fitness_after(model: Any, n: int) -> float:
 
 PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
 LONG_RUN = {"max_generations": 1000, "evolution__patience": None}
-METHODS: dict[str, Any] = {GEA: PRESET(), EVOTREE: PRESET()}
-METHODS[EVOTREE].set_params(evolution__variation__published_operators=False)
-METHODS |= GREEDY
-for _name, _share in DIPOLAR.items():
-    METHODS[_name] = PRESET(**LONG_RUN).set_params(
-        evolution__variation__dipolar_probability=_share
-    )
-METHODS |= {with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES}
+METHODS: dict[str, Any] = {
+    GEA: PRESET(),
+    EVOTREE: PRESET(evolution__variation__published_operators=False),
+    **GREEDY,
+    **{
+        name: PRESET(**LONG_RUN, evolution__variation__dipolar_probability=share)
+        for name, share in DIPOLAR.items()
+    },
+    **{with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES},
+}
 EXPERIMENT = define(
     "gea_odt",
     [*PROBLEMS, *DATASETS],
