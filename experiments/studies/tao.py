@@ -112,7 +112,7 @@ def cut_to(individual: Any, dataset: Any, n_leaves: int) -> None:
             return
 
 
-LETTER_TRAIN = 10_500
+DRAWN = {"letter": {"train_size": 10_500}}
 N_SEEDS = 5
 START, CART_START = "start: one-vs-rest", "start: CART oblique"
 STARTS = (START, CART_START)
@@ -193,7 +193,7 @@ EXPERIMENT = define(
         )
         for key, recipe in RECIPES.items()
     },
-    StudyProtocol(drawn={"letter": {"train_size": LETTER_TRAIN}}),
+    StudyProtocol(drawn=DRAWN),
     plan=[
         Task(key[0], method_of(*key), OFFICIAL, seed)
         for key in RECIPES
