@@ -37,7 +37,9 @@ PRICE = 0.005
 """What a node costs: the size penalty of the preset of GEA-ODT."""
 BOARDS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3")
 TABLES = ("monks-1", "monks-2", "spect")
-N_ROWS, N_DRAWS = 1_000, 3
+N_ROWS = 1_000
+N_DRAWS, N_STATES = 3, 2
+"""Draws of the rows of a problem, and random states of the searches of a table."""
 DEPTH = 3
 """Of the trees of tables, which split on one column at a time."""
 SECONDS = 20.0
@@ -178,9 +180,10 @@ EXPERIMENT = define(
     measures={"processor": attrgetter("processor_")},
     plan=[
         *(Task(table, EXACT, OFFICIAL, 0) for table in TABLES),
+        *(Task(*cell) for cell in product(BOARDS, NAMES, (OFFICIAL,), range(N_DRAWS))),
         *(
-            Task(dataset, name + SUFFIX if dataset in TABLES else name, OFFICIAL, k)
-            for k, dataset, name in product(range(N_DRAWS), (*BOARDS, *TABLES), NAMES)
+            Task(table, name + SUFFIX, OFFICIAL, state)
+            for table, name, state in product(TABLES, NAMES, range(N_STATES))
         ),
     ],
 )

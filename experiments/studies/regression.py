@@ -24,7 +24,6 @@ from experiments.methods import chosen
 from experiments.methods.chosen import ChosenRegressor, import_peer
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.suites import N_FOLDS, TARGETS
-from experiments.tables import cells_table
 
 EVOTREE, CONSTANT, CART, FOREST = "EvoTree", "EvoTree constant", "CART", "Forest"
 TAO, TAO_LINEAR, CEDT = "TAO", "TAO linear", "CEDT"
@@ -127,7 +126,7 @@ def report(results: Results) -> dict[str, Any]:
         "floor": tables.floor_sentence(scores, EVOTREE, (CART, RIDGE)),
         "ranks": sentence,
         "sizes": tables.sizes_of(drawn, both, "complexity", R2, picture),
-        "cells": cells_table(scores, ",.1f", bold=TREES),
+        "cells": tables.cells_table(scores, ",.1f", bold=TREES),
     }
 
 
