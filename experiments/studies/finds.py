@@ -38,8 +38,8 @@ PRICE = 0.005
 BOARDS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3")
 TABLES = ("monks-1", "monks-2", "spect")
 N_ROWS = 1_000
-N_DRAWS, N_STATES = 3, 2
-"""Draws of the rows of a problem, and random states of the searches of a table."""
+N_DRAWS = 2
+"""Of the rows of a problem; on a table, random states of the searches."""
 DEPTH = 3
 """Of the trees of tables, which split on one column at a time."""
 SECONDS = 20.0
@@ -183,7 +183,7 @@ EXPERIMENT = define(
         *(Task(*cell) for cell in product(BOARDS, NAMES, (OFFICIAL,), range(N_DRAWS))),
         *(
             Task(table, name + SUFFIX, OFFICIAL, state)
-            for table, name, state in product(TABLES, NAMES, range(N_STATES))
+            for table, name, state in product(TABLES, NAMES, range(N_DRAWS))
         ),
     ],
 )

@@ -165,7 +165,9 @@ def test_the_command_line(tmp_path, capsys):
 def test_a_report_without_rows_says_what_is_missing(name, tmp_path, capsys):
     assert main([name, "--out", str(tmp_path / "new"), "--report"]) == 2
     said = capsys.readouterr().err
-    lacking = "cedt" if name in agreement.OWN else name  # the first of those on its page
+    lacking = (
+        "cedt" if name in agreement.OWN else name
+    )  # the first of those on its page
     assert f"has no file {lacking}_runs.csv: copy it there" in said
     assert said.count("\n") == 1
 
@@ -245,7 +247,7 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     methods = study.experiment.methods | {method: made}
     some = replace(study.experiment, plan=tasks[:2], methods=methods, protocol=data)
     study = replace(study, experiment=some)
-    runs = study.run(out, tmp_path)
+    runs = study.run(out, tmp_path, datasets=[dataset])
     assert runs["status"].eq("done").all() and len(runs) == len(tasks[:2]) > 0
     scores = runs[[*some.metrics, *some.scorers]]
     # Sizes of the menu that no tree has, or a larger one has as well, have no loss.
