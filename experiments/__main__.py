@@ -42,12 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = vars(parser.parse_args(arguments))
     log, is_report = options.pop("log"), options.pop("report")
     study, out = load_study(options.pop("study")), options["out"]
+    is_part = bool(options["datasets"] or options["methods"]) and not is_report
     try:
-        if is_report and not study.rows_file(out).exists():
-            raise ValueError(
-                f"out={str(out)!r} has no file {study.rows_file(out).name}: copy it there from "
-                "docs/results, or let the study run, without --report."
-            )
         if is_report:
             study.write(out)
         else:
@@ -61,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"wrote {study.page(out)}")
+    print(f"wrote {study.rows_file(out) if is_part else study.page(out)}")
     return 0
 
 

@@ -5,10 +5,10 @@ The published figures of a study are a CSV file in the folder ``data``, with the
 recalled, not read, do not count.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ import pandas as pd
 from experiments import load_study
 from experiments.problems import PROBLEMS
 from experiments.study import TEXTS, Study, Text, read_rows, tables_of
-from experiments.tables import NOT_RUN as NOT_RUN_YET
 from experiments.tables import table
 
 DATA = Path(__file__).parent / "data"
@@ -89,12 +88,11 @@ def judge(metric: str, published: float, std: float, ours: float) -> str:
     It may differ by two standard deviations, and at least by a point of a share, half a rank, or a
     tenth of a size. Of accuracies the higher is better, of all else the lower.
     """
+    tolerance = TOLERATED_SIZE * published
     if metric in SHARES:
         tolerance = TOLERATED_SHARE
-    else:
-        tolerance = (
-            TOLERATED_RANK if metric.startswith("rank") else TOLERATED_SIZE * published
-        )
+    elif metric.startswith("rank"):
+        tolerance = TOLERATED_RANK
     tolerance = max(tolerance, 0.0 if np.isnan(std) else TOLERATED_STDS * std)
     gain = ours - published if metric == "accuracy" else published - ours
     # The published figures are decimal: what differs by just the tolerance agrees.
@@ -122,18 +120,16 @@ def agreement(published: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def all_agreements(out: Path) -> pd.DataFrame:
-    """Return the agreements of all studies that have rows in a folder, with a column ``study``."""
+    """Return the agreements of all studies of papers, with a column ``study``."""
     parts = []
     for study in map(load_study, sorted(OWN)):
-        if isinstance(study, Paper) and study.rows_file(out).exists():
-            ours = study.measured(read_rows(study.rows_file(out)))
-            figures = agreement(load_published(study.name), ours)
-            is_other = figures["dataset"].isin(WITH_OTHER_DATA.get(study.name, ()))
-            figures.loc[is_other & figures["ours"].notna(), "verdict"] = OTHER_DATA
-            parts.append(figures.assign(study=study.name))
-    return (
-        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
-    )
+        assert isinstance(study, Paper)
+        ours = study.measured(read_rows(study.rows_file(out)))
+        figures = agreement(load_published(study.name), ours)
+        is_other = figures["dataset"].isin(WITH_OTHER_DATA.get(study.name, ()))
+        figures.loc[is_other & figures["ours"].notna(), "verdict"] = OTHER_DATA
+        parts.append(figures.assign(study=study.name))
+    return pd.concat(parts, ignore_index=True)
 
 
 def counts_table(figures: pd.DataFrame) -> str:
@@ -158,10 +154,16 @@ def worse_table(figures: pd.DataFrame) -> str:
     for row in figures[figures["verdict"] == WORSE].itertuples():
         scale = 100.0 if row.metric in SHARES else 1.0
         std = "" if np.isnan(row.std) else f" ± {scale * row.std:.2f}"
-        names = {"study": row.study, "data set": row.dataset, "system": row.system}
-        rows.append({**names, "figure": row.metric.replace("_", " ")})
-        rows[-1]["published"] = f"{scale * row.mean:,.2f}{std}"
-        rows[-1]["ours"] = f"{scale * row.ours:,.2f}"
+        rows.append(
+            {
+                "study": row.study,
+                "data set": row.dataset,
+                "system": row.system,
+                "figure": row.metric.replace("_", " "),
+                "published": f"{scale * row.mean:,.2f}{std}",
+                "ours": f"{scale * row.ours:,.2f}",
+            }
+        )
     return table(rows, 4)
 
 
@@ -170,16 +172,10 @@ def write_reproductions(out: Path) -> None:
     figures = all_agreements(out)
     figures[COLUMNS].to_csv(out / "published.csv", index=False, float_format="%.6g")
     counts = figures["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-    papers = {
-        name: tables_of(study, out)
-        if study.rows_file(out).exists()
-        else defaultdict(lambda: NOT_RUN_YET)
-        for name, study in ((name, load_study(name)) for name in OWN)
-    }
-    shown = {
-        **{"n": counts[[AS_PUBLISHED, BETTER, WORSE]].sum(), "total": counts},
-        **{"counts": counts_table(figures), "worse": worse_table(figures)},
-    }
+    papers: dict[str, Any] = {name: tables_of(load_study(name), out) for name in OWN}
+    papers["n"] = counts[[AS_PUBLISHED, BETTER, WORSE]].sum()
+    papers |= {"total": counts, "counts": counts_table(figures)}
+    papers["worse"] = worse_table(figures)
     text = (TEXTS / "reproductions.md").read_text(encoding="utf-8")
-    page = Text().vformat(text, (), shown | papers)
+    page = Text().vformat(text, (), papers)
     (out / "reproductions.md").write_text(page, encoding="utf-8")

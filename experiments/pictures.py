@@ -18,20 +18,20 @@ from evotree.plotting.style import (
     point_style,
     use_log_scale,
 )
+from experiments.tables import named
 
 
 def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
     """Draw quality and size of trees against the size penalty: means and standard deviations."""
     groups = runs.groupby("size_penalty")
     _, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
+    label = f"optimal size, {optimal_size}"
+    axes[1].axhline(optimal_size, color=INK, linestyle="--", linewidth=1.0, label=label)
     for i, (ax, column) in enumerate(zip(axes, ("accuracy", "nodes"), strict=True)):
         means, spreads = groups[column].mean(), groups[column].std().fillna(0.0)
         look = {"color": PALETTE[3 * i], "capsize": 3.0, "label": "mean ± std"}
         ax.errorbar(means.index, means, yerr=spreads, fmt="o-", **look)
         ax.set(xscale="log", xlabel="size penalty", ylabel=column)
-    label = f"optimal size, {optimal_size}"
-    axes[1].axhline(optimal_size, color=INK, linestyle="--", linewidth=1.0, label=label)
-    for ax in axes:
         _finish(ax, 2)
     return axes[0]
 
@@ -46,22 +46,19 @@ def plot_accuracy_against_depth(
     n_rows = -(-len(groups) // 2)
     size = (11, 4.2 * n_rows)
     _, axes = plt.subplots(n_rows, 2, figsize=size, squeeze=False, layout="constrained")
+    styles = {method: point_style(i) for i, method in enumerate(methods)}
     for ax, (title, runs) in zip(axes.ravel(), groups.items(), strict=False):
-        present = set(runs["method"])
-        for i, name in enumerate(methods):
-            if name not in present:
-                continue
+        for name in named(methods, runs["method"]):
             of_depth = runs[runs["method"] == name].groupby("max_depth")[metric]
-            mean = of_depth.mean()
-            spread = of_depth.std().fillna(0.0)
-            style = {key: point_style(i)[key] for key in ("color", "marker")}
+            mean, spread = of_depth.mean(), of_depth.std().fillna(0.0)
+            style = {key: styles[name][key] for key in ("color", "marker")}
             band = {"color": style["color"], "alpha": 0.13, "linewidth": 0.0}
             ax.fill_between(mean.index, mean - spread, mean + spread, **band)
-            ax.plot(mean.index, mean, **style, ms=5.5, lw=1.8, label=str(name))
+            ax.plot(mean.index, mean, **style, ms=5.5, lw=1.8, label=name)
         label = metric.replace("_", " ")
         ax.set(title=title, ylabel=label, xlabel="maximal depth")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        _finish(ax, min(4, len(present)))
+        _finish(ax, 4)
     for ax in axes.ravel()[len(groups) :]:
         ax.remove()
     return axes[0, 0]

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
 
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment
@@ -55,28 +56,27 @@ SHARED: dict[str, Any] = {
     "LEAST": LEAST,
 }
 """What all texts may name."""
-PUBLIC: Mapping[str, tuple[str | int, int, int]] = {
-    "iris": ("sklearn:iris", 150, 4),
-    "wine": ("sklearn:wine", 178, 13),
-    "wdbc": ("sklearn:breast_cancer", 569, 30),
-    "balance-scale": (11, 625, 4),
-    "breast-w": (15, 699, 9),
-    "credit-g": (31, 1000, 20),
-    "glass": (41, 214, 9),
-    "heart": (53, 270, 13),
-    "hepatitis": (55, 155, 19),
-    "ionosphere": (59, 351, 34),
-    "mnist": (554, 70_000, 784),
-    "optdigits": (28, 5620, 64),
-    "page-blocks": (30, 5473, 10),
-    "pendigits": (32, 10_992, 16),
-    "pima": (37, 768, 8),
-    "segment": (36, 2310, 19),
-    "sonar": (40, 208, 60),
-    "vehicle": (54, 846, 18),
+PUBLIC: Mapping[str, str | int] = {
+    "iris": "sklearn:iris",
+    "wine": "sklearn:wine",
+    "wdbc": "sklearn:breast_cancer",
+    "balance-scale": 11,
+    "breast-w": 15,
+    "credit-g": 31,
+    "glass": 41,
+    "heart": 53,
+    "hepatitis": 55,
+    "ionosphere": 59,
+    "mnist": 554,
+    "optdigits": 28,
+    "page-blocks": 30,
+    "pendigits": 32,
+    "pima": 37,
+    "segment": 36,
+    "sonar": 40,
+    "vehicle": 54,
 }
-"""Data sets that need no folder: where they are, scikit-learn or a number of OpenML, and their
-numbers of rows and columns."""
+"""Data sets that need no folder: where they are, scikit-learn or a number of OpenML."""
 HOUSING_LIMIT = 21.0  # thousands of dollars
 DIGITS_ROWS = 1797
 
@@ -127,43 +127,38 @@ class Study:
         methods: Sequence[str] | None = None,
         **options: Any,
     ) -> pd.DataFrame:
-        """Do what is missing of the study, or of some data sets and methods; write rows and page.
+        """Do what is missing of the study, or of some data sets and methods; write the rows.
 
-        The database and the log are in a folder in `out` that has the study's name. Without a
-        folder of data sets, some are taken from elsewhere (`load_public`). The options are those of
-        `run_experiment`. Returned are all rows, also of fits that failed, which are done again the
-        next time.
+        A run of the whole study writes the page, too. The database and the log are in a folder in
+        `out` that has the study's name. Without a folder of data sets, some are taken from
+        elsewhere (`load_public`). The options are those of `run_experiment`. Returned are all rows,
+        also of fits that failed, which are done again the next time.
         """
         experiment, out = self.experiment, Path(out)
         folder_of_data = None if data_home is None else Path(data_home)
         tasks = select_tasks(experiment, datasets, methods)
         folder = out / self.name
         store = Store(folder, experiment.columns(), experiment.definition())
-        fill(store, experiment, self.rows_file(out))
+        if self.rows_file(out).exists():
+            fill(store, experiment, self.rows_file(out))
         failed = tuple(status for status in STATUSES if status != DONE)
         some = replace(experiment, plan=tasks)
         runs = run_experiment(some, folder, folder_of_data, retry=failed, **options)
         if (runs["status"] == DONE).any():
             write_rows(store, self.rows_file(out))
-            self.write(out)
+            if datasets is None and methods is None:
+                self.write(out)
         return runs
 
 
 @lru_cache(maxsize=2)
 def load_public(name: str) -> LoadedData:
     """Return a data set of `PUBLIC`; its rows may be in another order than those of the files."""
-    source, n_rows, n_columns = PUBLIC[name]
+    source = PUBLIC[name]
     if isinstance(source, str):
-        data = load_cached(source, None)
-    else:
-        X, y = fetch_openml(data_id=source, return_X_y=True, as_frame=True)
-        data = LoadedData(X, y.astype(str).to_numpy(), f"OpenML, data set {source}")
-    if data.X.shape != (n_rows, n_columns):
-        raise ValueError(
-            f"{name} of {data.source} has {data.X.shape} rows and columns, not the paper's "
-            f"{(n_rows, n_columns)}: put its file into a folder, data_home (--data-home DIR)."
-        )
-    return data
+        return load_cached(source, None)
+    X, y = fetch_openml(data_id=source, return_X_y=True, as_frame=True)
+    return LoadedData(X, y.astype(str).to_numpy(), f"OpenML, data set {source}")
 
 
 class Text(Formatter):
@@ -188,10 +183,12 @@ class StudyProtocol(Protocol):
     """How a study takes its rows: folds, official splits, or synthetic problems.
 
     The files of some data sets have other names than the papers' ones. A problem is drawn again for
-    each seed where the fold is `OFFICIAL`, by default with as many training rows as in its paper.
+    each seed where the fold is `OFFICIAL`, by default with as many training rows as in its paper,
+    and so are the parts of data sets that have a ``train_size`` in `drawn`, perhaps a `test_size`.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
+    drawn: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     n_train: int | None = None
     n_test: int = 10_000
 
@@ -225,13 +222,24 @@ class StudyProtocol(Protocol):
                 *train, *make_problem(task.dataset, self.n_test, 10_000 + task.seed)
             )
         data = self.load(task.dataset, data_home)
+        rows = np.arange(len(data.y))
+        if sizes := self.drawn.get(task.dataset):
+            draw = {**sizes, "stratify": data.y, "random_state": task.seed}
+            return take_rows(data.X, data.y, *train_test_split(rows, **draw))
         n_train = suites.OFFICIAL_TRAIN_ROWS[self.files.get(task.dataset, task.dataset)]
-        parts = np.split(np.arange(len(data.y)), [n_train])
-        return take_rows(data.X, data.y, *parts)
+        return take_rows(data.X, data.y, *np.split(rows, [n_train]))
 
     def random_state(self, task: Task) -> int:
         """Return the random state with which the rows of the studies were made."""
         return task.seed if task.fold == OFFICIAL else 1000 * task.seed + task.fold
+
+
+class RenumberedProtocol(StudyProtocol):
+    """Rows as any study takes them, and random states one higher."""
+
+    def random_state(self, task: Task) -> int:
+        """Return the random state with which the rows of these studies were made."""
+        return 1000 * task.seed + task.fold + 1
 
 
 @dataclass(frozen=True)
@@ -309,16 +317,16 @@ def clipped_log_loss(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
     """Read a CSV file of rows that has some columns."""
-    try:
-        # Types are inferred from whole columns; the first column is never taken for row names.
-        kinds = {"settings": str, "revision": str}  # both may be of digits alone
-        rows = pd.read_csv(
-            path, index_col=False, low_memory=False, dtype=kinds, **EXACT_NUMBERS
-        )
-    except ValueError as error:
+    if not path.exists():
         raise ValueError(
-            f"{path} cannot be read as a table of runs: {str(error)[:200]}"
-        ) from error
+            f"{path.parent} has no file {path.name}: copy it there from docs/results, or let the "
+            "study run, without --report."
+        )
+    # Types are inferred from whole columns; the first column is never taken for row names.
+    kinds = {"settings": str, "revision": str}  # both may be of digits alone
+    rows = pd.read_csv(
+        path, index_col=False, low_memory=False, dtype=kinds, **EXACT_NUMBERS
+    )
     if missing := [name for name in columns if name not in rows]:
         raise ValueError(
             f"{path} has no column {', '.join(missing)}. Move it away to begin again."
@@ -328,25 +336,14 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
 
 def fill(store: Store, experiment: Any, rows_file: Path) -> None:
     """Put rows of a CSV file into a store, but those of other settings than a method's now."""
-    if not rows_file.exists():
-        return
     rows = read_rows(rows_file)
-    if strange := sorted(set(rows) - set(store.columns)):
-        raise ValueError(
-            f"{rows_file} has the columns {', '.join(strange)[:200]}: not measured."
-        )
-    if "settings" in rows:
-        methods = experiment.definition()["methods"]
-        now = rows["method"].map(
-            {name: checksum(text) for name, text in methods.items()}
-        )
-        is_stale = rows["settings"].notna() & now.notna() & (rows["settings"] != now)
-        if is_stale.any():
-            names = ", ".join(rows["method"][is_stale].unique())
-            log.warning(
-                "%d rows of other settings do not count: %s", is_stale.sum(), names
-            )
-        rows = rows[~is_stale]
+    methods = experiment.definition()["methods"]
+    now = rows["method"].map({name: checksum(text) for name, text in methods.items()})
+    is_stale = rows["settings"].notna() & now.notna() & (rows["settings"] != now)
+    if is_stale.any():
+        names = ", ".join(rows["method"][is_stale].unique())
+        log.warning("%d rows of other settings do not count: %s", is_stale.sum(), names)
+    rows = rows[~is_stale]
     done = store.done()
     for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
         key = tuple(row[name] for name in KEY)
@@ -391,15 +388,23 @@ def text_of(study: Study, out: Path, page: str) -> str:
 
 
 def tables_of(study: Study, out: Path) -> dict[str, Any]:
-    """Return what a study reports on the CSV files in a folder, and how that was ``written``."""
+    """Return what a study reports on the CSV files in a folder, and how that was ``written``.
+
+    It reports on all its data sets, or not at all.
+    """
+    made = study.experiment
     runs = read_rows(study.rows_file(out))
+    if lacking := {*made.datasets} - {*runs["dataset"]}:
+        raise ValueError(
+            f"{study.rows_file(out)} has no row of {', '.join(sorted(lacking))[:200]}, and a page "
+            "is of the whole study: begin with the rows in docs/results, or run all."
+        )
     done = set(runs[list(KEY)].itertuples(index=False, name=None))
-    planned = study.experiment.tasks()
-    name = study.name
+    planned = made.tasks()
     n_done = sum(task in done for task in planned)
     of_all = "" if n_done == len(planned) else f" of {len(planned):,} planned"
     written = (
-        f"Written by `python -m experiments {name} --data-home DIR --out docs/results`, from\n"
-        f"{n_done:,}{of_all} fits in `{name}_runs.csv`"
+        f"Written by `python -m experiments {study.name} --data-home DIR --out docs/results`, "
+        f"from\n{n_done:,}{of_all} fits in `{study.name}_runs.csv`"
     )
     return {**study.report(Results(runs, out)), "written": written}

@@ -27,7 +27,6 @@ LOSS_TIE = 0.005  # and means of the log loss, of which less is better
 LOSS = "log loss"
 ENOUGH = 0.6  # the share of the data sets that a method must have to be in the means
 MISSING = "-"
-NOT_RUN = "Not run yet."
 
 Figures = Mapping[str, tuple[str, float, int]]
 """What figures are called in the rows, their unit, and their decimals, by title."""
@@ -35,8 +34,7 @@ Figures = Mapping[str, tuple[str, float, int]]
 
 def table(rows: Iterable[Mapping[str, str]], n_left: int = 1) -> str:
     """Return rows of cells in Markdown; cells that a row lacks are empty."""
-    made = pd.DataFrame(list(rows))
-    return NOT_RUN if made.empty else markdown_table(made.fillna(""), n_left)
+    return markdown_table(pd.DataFrame(list(rows)).fillna(""), n_left)
 
 
 def shown(value: float, spec: str = ".2f", missing: str = MISSING) -> str:
@@ -118,7 +116,7 @@ def figures_of(
     runs: pd.DataFrame,
     figures: Figures,
     datasets: Sequence[str],
-    methods: Sequence[str],
+    methods: Iterable[str],
     n_folds: int = N_FOLDS,
 ) -> dict[str, pd.DataFrame]:
     """Return the `fold_means` of each figure, in its unit."""
@@ -155,8 +153,6 @@ def differences_table(
 ) -> str:
     """Return a method less each other one, by title, on the data sets of both; perhaps sizes."""
     scores = next(iter(tables.values()))
-    if ours not in scores:
-        return f"{ours} has not been run yet."
     rows = []
     for method in scores.columns.drop(ours):
         both = scores[[ours, method]].dropna().index
@@ -206,8 +202,6 @@ def comparison(
 
 def floor_sentence(scores: pd.DataFrame, ours: str, floors: tuple[str, ...]) -> str:
     """Return a method less the best of some others: the mean, and the data sets far below."""
-    if not {ours, *floors} <= set(scores):
-        return NOT_RUN
     both = scores[[ours, *floors]].dropna()
     difference = (both[ours] - both[list(floors)].max(axis=1)).sort_values(
         kind="stable"
@@ -267,8 +261,6 @@ def friedman(scores: pd.DataFrame, larger_is_better: bool = True) -> FriedmanTes
 
 def ranks_of(scores: pd.DataFrame, ours: str) -> tuple[Mapping[str, float], str]:
     """Return the mean ranks of methods, and which methods differ from ours by them."""
-    if min(scores.shape) < 3 or ours not in scores:
-        return {}, "There are fewer than three methods or data sets to compare."
     test = friedman(scores)
     pairs = list(combinations(scores, 2))
     different = [
@@ -290,8 +282,6 @@ def sizes_of(
     """Draw a score against a size, of the methods that have one on all data sets."""
     sized = fold_means(runs, size, both.index, both.columns).dropna(axis=1)
     drawn = runs[runs["method"].isin(sized) & runs["dataset"].isin(both.index)]
-    if drawn.empty:
-        return ""
     save_picture(plot_accuracy_against_size(drawn, size, metric=metric), picture)
     return f"""Mean {metric} against mean {size}, of the methods that have one:
 

@@ -19,6 +19,8 @@ import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from evotree.tree import ObliqueTree
+
 # The constants of the program, release 8. A side of a split has at least MIN_CASES rows, and a
 # tenth of those that a class has on average, up to 25.
 MIN_CASES, LEAST_SHARE, MOST_ROWS = 2.0, 0.1, 25.0
@@ -52,15 +54,13 @@ class Node:
         is_left = X[rows, self.feature] <= self.threshold
         return rows[is_left], rows[~is_left]
 
+    def nodes(self) -> list[Node]:
+        """Return the node and all below it, in prefix order."""
+        return [self, *(node for child in self.children for node in child.nodes())]
+
     def leaves(self) -> list[Node]:
         """Return the leaves below."""
-        if not self.children:
-            return [self]
-        return [leaf for child in self.children for leaf in child.leaves()]
-
-    def depth(self) -> int:
-        """Return the number of splits on the longest way to a leaf."""
-        return max((1 + child.depth() for child in self.children), default=0)
+        return [node for node in self.nodes() if not node.children]
 
 
 def bits(counts: np.ndarray) -> np.ndarray:
@@ -109,6 +109,20 @@ def added_errors(n: float, wrong: float, confidence: float) -> float:
     return n * (middle + 0.5 * z2 + spread) / (n + z2) - wrong
 
 
+def as_tree(root: Node, n_features: int) -> ObliqueTree:
+    """Return the arrays of a tree."""
+    nodes = root.nodes()
+    features = [node.feature if node.children else n_features for node in nodes]
+    thresholds = [node.threshold if node.children else 0.0 for node in nodes]
+    counts = np.array([node.counts for node in nodes])
+    return ObliqueTree(
+        np.eye(n_features + 1)[features, :n_features],
+        np.array(thresholds),
+        np.array([len(node.nodes()) for node in nodes], dtype=np.int32),
+        counts / counts.sum(axis=1, keepdims=True),
+    )
+
+
 class C45(ClassifierMixin, BaseEstimator):
     """A tree of C4.5; a smaller `confidence` prunes more. It draws nothing."""
 
@@ -125,9 +139,7 @@ class C45(ClassifierMixin, BaseEstimator):
             raise ValueError("X has missing values: this C4.5 takes complete rows.")
         rows = np.arange(len(codes))
         self.root_ = self.pruned(self.grown(rows), rows)[0]
-        n_leaves = len(self.root_.leaves())
-        self.sizes_ = {"leaves": n_leaves, "nodes": 2 * n_leaves - 1}
-        self.sizes_ |= {"depth": self.root_.depth(), "terms": n_leaves - 1}
+        self.tree_ = as_tree(self.root_, self.X_.shape[1])
         del self.X_, self.one_hot_
         return self
 
@@ -182,16 +194,7 @@ class C45(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Return the class shares of the leaves of rows."""
-        X = np.asarray(X, dtype=np.float64)
-        shares = np.empty((len(X), len(self.classes_)))
-        pending = [(self.root_, np.arange(len(X)))]
-        while pending:
-            node, rows = pending.pop()
-            if node.children:
-                pending += zip(node.children, node.parts(X, rows), strict=True)
-            else:
-                shares[rows] = node.counts / node.counts.sum()
-        return shares
+        return self.tree_.values[self.tree_.apply(X)]
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the classes of the leaves of rows."""

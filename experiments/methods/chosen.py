@@ -122,38 +122,17 @@ def folds_of(y: np.ndarray, n_folds: int, random_state: int) -> list[Any]:
     return stratified_folds(y, n_folds, random_state)
 
 
-def search_pruning(
-    tree: Any,
-    X: np.ndarray,
-    y: np.ndarray,
-    random_state: int,
-    scoring: Any = None,
-    max_alphas: int = MAX_ALPHAS,
-) -> GridSearchCV:
-    """Return the search for the penalty for a leaf, on the path of a tree, that folds choose."""
-    path = np.unique(
-        np.maximum(tree.cost_complexity_pruning_path(X, y).ccp_alphas, 0.0)
-    )
-    shares = np.linspace(0.0, 1.0, min(len(path), max_alphas))
+def pruned_cart(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
+    """Return CART, pruned by the cost-complexity that folds find best, of equal ones most."""
+    kind = DecisionTreeRegressor if y.dtype.kind == "f" else DecisionTreeClassifier
+    tree = kind(random_state=random_state)
+    path = np.unique(tree.cost_complexity_pruning_path(X, y).ccp_alphas.clip(0.0))
+    shares = np.linspace(0.0, 1.0, min(len(path), MAX_ALPHAS))
     # The search keeps the first of equal penalties: the smallest tree.
     alphas = np.quantile(path, shares, method="nearest")[::-1]
     folds = folds_of(y, TUNING_FOLDS, random_state)
-    return GridSearchCV(tree, {"ccp_alpha": alphas}, cv=folds, scoring=scoring).fit(
-        X, y
-    )
-
-
-def pruned_cart(
-    X: np.ndarray,
-    y: np.ndarray,
-    random_state: int,
-    scoring: Any = None,
-    **settings: Any,
-) -> Any:
-    """Return CART, pruned by the cost-complexity that folds find best, of equal ones most."""
-    kind = DecisionTreeRegressor if y.dtype.kind == "f" else DecisionTreeClassifier
-    tree = kind(random_state=random_state, **settings)
-    return search_pruning(tree, X, y, random_state, scoring).best_estimator_
+    search = GridSearchCV(tree, {"ccp_alpha": alphas}, cv=folds)
+    return search.fit(X, y).best_estimator_
 
 
 def judging_rows(y: np.ndarray, random_state: int) -> np.ndarray:

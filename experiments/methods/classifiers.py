@@ -19,7 +19,6 @@ TAO, CART, LOGISTIC, FOREST = "TAO", "CART", "Logistic", "Forest"
 GREEDY = ("CEDT", "OC1", "WODT-groups")  # presets of `ObliqueTreeClassifier`
 TREES = (EVOTREE, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
 """The methods whose model is one tree."""
-SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "HistGB", "XGBoost")
 # Values of C of the logistic regression.
 COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))
 
@@ -52,20 +51,18 @@ def stree_sizes(stree: Any) -> dict[str, int]:
     return {"nodes": n_nodes, "leaves": n_leaves, "terms": n_terms}
 
 
-def make_systems() -> dict[str, ClassifierMixin]:
-    """Return the methods of the benchmark by name."""
-    systems = {
-        EVOTREE: EvoTreeClassifier(),
-        TAO: TAOClassifier(),
-        "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", probability="leaf"),
-        "Linear": ObliqueTreeClassifier("linear"),
-        **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY},
-        CART: ChosenClassifier(chosen.pruned_cart),
-        "STree": ChosenClassifier(scaled_stree),
-        LOGISTIC: ChosenClassifier(tuned_logistic),
-        "EBM": ChosenClassifier(chosen.boosting_machine),
-        FOREST: RandomForestClassifier(chosen.N_TREES),
-        "HistGB": HistGradientBoostingClassifier(),
-        "XGBoost": ChosenClassifier(chosen.xgboost),
-    }
-    return {name: systems[name] for name in SYSTEMS}
+METHODS: dict[str, ClassifierMixin] = {
+    EVOTREE: EvoTreeClassifier(),
+    TAO: TAOClassifier(),
+    "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", probability="leaf"),
+    "Linear": ObliqueTreeClassifier("linear"),
+    **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY},
+    CART: ChosenClassifier(chosen.pruned_cart),
+    "STree": ChosenClassifier(scaled_stree),
+    LOGISTIC: ChosenClassifier(tuned_logistic),
+    "EBM": ChosenClassifier(chosen.boosting_machine),
+    FOREST: RandomForestClassifier(chosen.N_TREES),
+    "HistGB": HistGradientBoostingClassifier(),
+    "XGBoost": ChosenClassifier(chosen.xgboost),
+}
+"""The methods of the benchmark."""

@@ -218,11 +218,17 @@ class CrossValidatedPeers(CrossValidatedTrees):
 
 def grow_cart(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[ObliqueTree]:
     """Grow scikit-learn's tree until its leaves are pure."""
-    cart = DecisionTreeClassifier(random_state=random_state).fit(X, codes)
-    weights, thresholds, subtree_size = raw_tree(cart)
     return [
-        ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(thresholds), 1)))
+        fitted_tree(DecisionTreeClassifier(random_state=random_state).fit(X, codes))
     ]
+
+
+def fitted_tree(model: Any) -> ObliqueTree:
+    """Return the tree of a fitted model, of ours or of scikit-learn, without its values."""
+    weights, thresholds, subtree_size = raw_tree(model)
+    return ObliqueTree(
+        weights, thresholds, subtree_size, np.zeros((len(thresholds), 1))
+    )
 
 
 def grow_tao(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 STUDIES = (
     "benchmark",
     "cedt",
+    "finds",
     "gea_odt",
     "oc1",
     "operators",

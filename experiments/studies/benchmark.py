@@ -17,10 +17,9 @@ from experiments.methods.classifiers import (
     EVOTREE,
     FOREST,
     LOGISTIC,
-    SYSTEMS,
+    METHODS,
     TAO,
     TREES,
-    make_systems,
 )
 from experiments.study import (
     ClassesProtocol,
@@ -80,17 +79,16 @@ DATASETS: Mapping[str, Sequence[str]] = {
 LARGEST = ("usps", "letter", "avila", "semeion", "arrhythmia")
 """The data sets whose trees are left out of the mean complexity: of many classes or columns."""
 
-EVERY = make_systems()
 EXPERIMENT = define(
     "benchmark",
     suites.GROUPS["in all"],
-    EVERY,
+    METHODS,
     ClassesProtocol(suites.N_FOLDS),
     metrics=("accuracy", "train_accuracy", "balanced_accuracy"),
     scorers={"auc": auc, "log_loss": clipped_log_loss},
     plan=[
         Task(dataset, method, fold, 0)
-        for method in EVERY
+        for method in METHODS
         for dataset, fold in product(
             DATASETS.get(method, suites.BENCHMARK), range(suites.N_FOLDS)
         )
@@ -101,9 +99,6 @@ EXPERIMENT = define(
 def by_size(runs: pd.DataFrame) -> dict[str, str]:
     """Return what fits are, a leaf, a split, scores or more, beside other methods on their rows."""
     own = runs[runs["method"] == EVOTREE].sort_values(["dataset", "fold"])
-    if own.empty:
-        names = ("by_size", "one_leaf", "median", "mean", "above")
-        return dict.fromkeys(names, tables.NOT_RUN)
     # Scores of more than two classes are in one leaf.
     sizes = own["leaves"].clip(upper=3).where(own["complexity"] != 1, 0)
     kinds = ("one leaf", "scores", "one split", "a larger tree")
@@ -126,8 +121,6 @@ def by_size(runs: pd.DataFrame) -> dict[str, str]:
 
 def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
     """Return the tables of the page on the choice: EvoTree beside other methods, by groups."""
-    if EVOTREE not in set(runs["method"]):
-        return dict.fromkeys(("groups", "below", "choice_cells"), tables.NOT_RUN)
     methods = (EVOTREE, *SIMPLE, FOREST, "EBM")
     parts = []
     for title, datasets in {**suites.GROUPS, "on which EBM was run": SHAPED}.items():
@@ -159,7 +152,7 @@ def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables of both pages, and draw the pictures."""
-    means = tables.figures_of(results.runs, FIGURES, suites.BENCHMARK, SYSTEMS)
+    means = tables.figures_of(results.runs, FIGURES, suites.BENCHMARK, METHODS)
     accuracy = means["accuracy"]
     both = tables.compared(accuracy)
     others = accuracy[accuracy.index.isin(suites.NEVER_CHOSEN_ON)]

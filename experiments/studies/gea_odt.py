@@ -6,24 +6,21 @@ The paper: Krętowski and Grześ (2005), Advances in Soft Computing 31, 309-318.
 from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import train_test_split
 
 from evotree.engine.evolution import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.protocols import KEY, Parts, Task, take_rows
+from evotree.experiments.protocols import KEY, Task
 from evotree.plotting.style import save_picture
 from experiments.agreement import Paper, load_published, name_as_published
 from experiments.methods.c45 import C45
 from experiments.pictures import plot_size_penalty
-from experiments.study import Results, StudyProtocol, define
+from experiments.study import RenumberedProtocol, Results, define
 from experiments.suites import OFFICIAL
 from experiments.tables import (
-    NOT_RUN,
     beside,
     groups_of,
     mean_and_std,
@@ -62,53 +59,19 @@ def with_penalty(size_penalty: float) -> str:
     return GEA if size_penalty == 0.005 else f"{GEA}, size penalty {size_penalty:g}"
 
 
-class GeaProtocol(StudyProtocol):
-    """Folds, and problems and the parts of waveform drawn again."""
-
-    def take_parts(
-        self, task: Task, data_home: Path | None, stratified: bool = True
-    ) -> Parts:
-        """Return the rows of a fit."""
-        if task.dataset != "waveform":
-            return super().take_parts(task, data_home, stratified)
-        data = self.load(task.dataset, data_home)
-        parts = train_test_split(
-            np.arange(len(data.y)),
-            **WAVEFORM_ROWS,
-            stratify=data.y,
-            random_state=task.seed,
-        )
-        return take_rows(data.X, data.y, *parts)
-
-    def random_state(self, task: Task) -> int:
-        """Return the random state with which the rows were made."""
-        return 1000 * task.seed + task.fold + 1
-
-
 def make_plan() -> list[Task]:
     """Return the fits: of the tables, by both kinds of operators, of others, of the figures."""
-    runs = range(N_RUNS)
-    folds = range(N_FOLDS)
-    drawn = [
-        Task(name, GEA, OFFICIAL, run)
-        for name, run in product((*PROBLEMS, *PARTED), runs)
-    ]
+    runs, folds = range(N_RUNS), range(N_FOLDS)
+    drawn = product((*PROBLEMS, *PARTED), (OFFICIAL,), runs)
     folded = [name for name in DATASETS if name not in PARTED]
-    of_paper = drawn + [
-        Task(d, GEA, fold, run) for run, d, fold in product(runs, folded, folds)
-    ]
-    tasks = [
-        task._replace(method=method)
-        for method in (GEA, EVOTREE, *GREEDY)
-        for task in of_paper
-    ]
-    cells = product(CURVE_PROBLEMS, DIPOLAR, range(2 * N_RUNS))
-    tasks += [Task(name, method, OFFICIAL, run) for name, method, run in cells]
+    of_paper = [*drawn, *((d, f, run) for run, d, f in product(runs, folded, folds))]
     methods = map(with_penalty, SIZE_PENALTIES)
-    tasks += [
-        Task("chessboard2", m, OFFICIAL, run) for m, run in product(methods, runs)
+    cells = [
+        *((d, m, f, run) for m in (GEA, EVOTREE, *GREEDY) for d, f, run in of_paper),
+        *product(CURVE_PROBLEMS, DIPOLAR, (OFFICIAL,), range(2 * N_RUNS)),
+        *product(("chessboard2",), methods, (OFFICIAL,), runs),
     ]
-    return list(dict.fromkeys(tasks))
+    return [Task(*cell) for cell in dict.fromkeys(cells)]
 
 
 def generations(model: Any) -> float:
@@ -126,19 +89,23 @@ def fitness_after(model: Any, n: int) -> float:
 
 PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
 LONG_RUN = {"max_generations": 1000, "evolution__patience": None}
-METHODS: dict[str, Any] = {GEA: PRESET(), EVOTREE: PRESET()}
-METHODS[EVOTREE].set_params(evolution__variation__published_operators=False)
-METHODS |= GREEDY
-for _name, _share in DIPOLAR.items():
-    METHODS[_name] = PRESET(**LONG_RUN).set_params(
-        evolution__variation__dipolar_probability=_share
-    )
-METHODS |= {with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES}
+METHODS: dict[str, Any] = {
+    GEA: PRESET(),
+    EVOTREE: PRESET(evolution__variation__published_operators=False),
+    **GREEDY,
+    **{
+        name: PRESET(**LONG_RUN, evolution__variation__dipolar_probability=share)
+        for name, share in DIPOLAR.items()
+    },
+    **{with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES},
+}
 EXPERIMENT = define(
     "gea_odt",
     [*PROBLEMS, *DATASETS],
     METHODS,
-    GeaProtocol(N_FOLDS, files=DATASETS, n_test=N_TEST),
+    RenumberedProtocol(
+        N_FOLDS, files=DATASETS, drawn={"waveform": WAVEFORM_ROWS}, n_test=N_TEST
+    ),
     plan=make_plan(),
     measures={
         "generations": generations,
@@ -207,8 +174,6 @@ def figure5(results: Results) -> str:
     penalties = {with_penalty(alpha): alpha for alpha in SIZE_PENALTIES}
     runs = results.runs[results.runs["dataset"] == "chessboard2"]
     fits = runs[runs["method"].isin(penalties)]
-    if fits["method"].nunique() < 2:
-        return NOT_RUN
     fits = fits.assign(size_penalty=fits["method"].map(penalties))
     ax = plot_size_penalty(fits, optimal_size=OPTIMAL_SIZE)
     ax.set_title("chessboard2")

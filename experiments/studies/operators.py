@@ -17,7 +17,7 @@ from evotree.estimators import EvoTreeClassifier
 from evotree.operators.initialization.population import DIPOLE, PATH_SHARE
 from evotree.operators.refinement import Refinement
 from experiments.study import ClassesProtocol, Results, Study, define
-from experiments.tables import MISSING, NOT_RUN, fold_means, named, paired, table
+from experiments.tables import MISSING, fold_means, named, paired, table
 
 N_FOLDS = 3
 SECONDS = 5.0
@@ -252,13 +252,11 @@ def late_searches(fits: pd.DataFrame) -> str:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     fits = results.runs
-    keys = {factor: factor.replace(" ", "_") for factor in FACTORS}
-    if BASE not in means_of(fits, "accuracy"):
-        return dict.fromkeys(["base", "late", *keys.values()], NOT_RUN)
-    made = {"base": base_sentence(fits), "late": late_searches(fits)}
-    for factor, key in keys.items():
-        made[key] = factor_table(fits, factor)
-    return made
+    return {
+        "base": base_sentence(fits),
+        "late": late_searches(fits),
+        **{f.replace(" ", "_"): factor_table(fits, f) for f in FACTORS},
+    }
 
 
 STUDY = Study(EXPERIMENT, report)

@@ -170,8 +170,7 @@ def report(results: Results) -> dict[str, Any]:
         pd.DataFrame({title: values.mean() for title, values in of.items()}).dropna()
         for of in (sizes, accuracies)
     )
-    if len(x):
-        save_picture(plot_accuracy_at_budgets(x, y), picture)
+    save_picture(plot_accuracy_at_budgets(x, y), picture)
     return {
         "done": list(accuracies["best"].index),
         "budgets": budgets_table(accuracies, sizes),

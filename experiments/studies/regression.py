@@ -24,25 +24,12 @@ from experiments.methods import chosen
 from experiments.methods.chosen import ChosenRegressor, import_peer
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.suites import N_FOLDS, TARGETS
-from experiments.tables import cells_table
 
 EVOTREE, CONSTANT, CART, FOREST = "EvoTree", "EvoTree constant", "CART", "Forest"
 TAO, TAO_LINEAR, CEDT = "TAO", "TAO linear", "CEDT"
 RIDGE, CUBIST = "Ridge", "Cubist"
 TREES = (EVOTREE, CONSTANT, TAO, TAO_LINEAR, CEDT, CART)
 """The methods whose model is one tree."""
-SYSTEMS = (
-    *(
-        *TREES,
-        RIDGE,
-        CUBIST,
-        FOREST,
-        "HistGB",
-        "XGBoost",
-        "Tuned XGBoost",
-        "Tuned forest",
-    ),
-)
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-3.0, 3.0, 13))
 """Penalties of the ridge regression."""
 R2, RATIO = "R²", "RMSE / Ridge's"
@@ -84,26 +71,23 @@ def standardized(model: RegressorMixin) -> TransformedTargetRegressor:
     return TransformedTargetRegressor(model, transformer=StandardScaler())
 
 
-def make_systems() -> dict[str, RegressorMixin]:
-    """Return the methods of the study by name."""
-    systems = {
-        EVOTREE: EvoTreeRegressor(),
-        CONSTANT: EvoTreeRegressor(leaves="constant"),
-        TAO: TAORegressor(),
-        TAO_LINEAR: TAORegressor(leaves="linear"),
-        CEDT: ObliqueTreeRegressor.from_preset(CEDT, criterion="squared_error"),
-        CART: ChosenRegressor(chosen.pruned_cart),
-        RIDGE: ChosenRegressor(tuned_ridge),
-        CUBIST: standardized(ChosenRegressor(cubist_rules)),
-        FOREST: RandomForestRegressor(chosen.N_TREES),
-        "HistGB": standardized(HistGradientBoostingRegressor()),
-        "XGBoost": ChosenRegressor(chosen.xgboost),
-        "Tuned XGBoost": ChosenRegressor(chosen.tuned_xgboost),
-        "Tuned forest": ChosenRegressor(
-            partial(chosen.tuned_forest, kind=RandomForestRegressor)
-        ),
-    }
-    return {name: systems[name] for name in SYSTEMS}
+METHODS: dict[str, RegressorMixin] = {
+    EVOTREE: EvoTreeRegressor(),
+    CONSTANT: EvoTreeRegressor(leaves="constant"),
+    TAO: TAORegressor(),
+    TAO_LINEAR: TAORegressor(leaves="linear"),
+    CEDT: ObliqueTreeRegressor.from_preset(CEDT, criterion="squared_error"),
+    CART: ChosenRegressor(chosen.pruned_cart),
+    RIDGE: ChosenRegressor(tuned_ridge),
+    CUBIST: standardized(ChosenRegressor(cubist_rules)),
+    FOREST: RandomForestRegressor(chosen.N_TREES),
+    "HistGB": standardized(HistGradientBoostingRegressor()),
+    "XGBoost": ChosenRegressor(chosen.xgboost),
+    "Tuned XGBoost": ChosenRegressor(chosen.tuned_xgboost),
+    "Tuned forest": ChosenRegressor(
+        partial(chosen.tuned_forest, kind=RandomForestRegressor)
+    ),
+}
 
 
 def rmse(model: Any, X: np.ndarray, y: np.ndarray) -> float:
@@ -114,13 +98,13 @@ def rmse(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 EXPERIMENT = define(
     "regression",
     TARGETS,
-    make_systems(),
+    METHODS,
     StudyProtocol(N_FOLDS),
     metrics=("r2", "train_r2"),
     scorers={"rmse": rmse},
     plan=[
         Task(dataset, method, fold, 0)
-        for method in SYSTEMS
+        for method in METHODS
         for dataset, fold in product(DATASETS.get(method, TARGETS), range(N_FOLDS))
     ],
 )
@@ -129,7 +113,7 @@ EXPERIMENT = define(
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the pictures."""
     runs = results.runs
-    means = tables.figures_of(runs, FIGURES, TARGETS, SYSTEMS)
+    means = tables.figures_of(runs, FIGURES, TARGETS, METHODS)
     scores = means[R2]
     errors = means[RATIO]
     means[RATIO] = errors.div(errors.get(RIDGE, np.nan), axis=0)
@@ -142,7 +126,7 @@ def report(results: Results) -> dict[str, Any]:
         "floor": tables.floor_sentence(scores, EVOTREE, (CART, RIDGE)),
         "ranks": sentence,
         "sizes": tables.sizes_of(drawn, both, "complexity", R2, picture),
-        "cells": cells_table(scores, ",.1f", bold=TREES),
+        "cells": tables.cells_table(scores, ",.1f", bold=TREES),
     }
 
 

@@ -7,18 +7,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import train_test_split
 
 from evotree.dataset import jitter
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.local import TAOClassifier
 from evotree.experiments.experiment import innermost
-from evotree.experiments.protocols import Parts, Task, take_rows
+from evotree.experiments.protocols import Task
 from evotree.operators.pruning import (
     critical_alphas,
     kept_nodes,
@@ -114,7 +112,7 @@ def cut_to(individual: Any, dataset: Any, n_leaves: int) -> None:
             return
 
 
-LETTER_TRAIN = 10_500
+DRAWN = {"letter": {"train_size": 10_500}}
 N_SEEDS = 5
 START, CART_START = "start: one-vs-rest", "start: CART oblique"
 STARTS = (START, CART_START)
@@ -167,24 +165,6 @@ FIGURES = {
 }
 
 
-class TaoProtocol(StudyProtocol):
-    """Official parts; of letter a stratified draw, another one for each seed."""
-
-    def take_parts(
-        self, task: Task, data_home: Path | None, stratified: bool = True
-    ) -> Parts:
-        """Return the rows of a fit."""
-        if task.dataset != "letter":
-            return super().take_parts(task, data_home, stratified)
-        data = self.load(task.dataset, data_home)
-        rows = np.arange(len(data.y))
-        seed = task.seed
-        parts = train_test_split(
-            rows, train_size=LETTER_TRAIN, stratify=data.y, random_state=seed
-        )
-        return take_rows(data.X, data.y, *parts)
-
-
 def method_of(dataset: str, tree: str) -> str:
     """Return the name of the method that makes a tree; a data set has a recipe of its own."""
     return f"{tree}, {dataset}"
@@ -213,7 +193,7 @@ EXPERIMENT = define(
         )
         for key, recipe in RECIPES.items()
     },
-    TaoProtocol(),
+    StudyProtocol(drawn=DRAWN),
     plan=[
         Task(key[0], method_of(*key), OFFICIAL, seed)
         for key in RECIPES

@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from evotree.experiments.protocols import KEY
 from experiments import agreement, load_study
 from experiments.agreement import AS_PUBLISHED, BETTER, WORSE, judge
 from experiments.problems import PROBLEMS
@@ -95,6 +96,27 @@ def test_figures_that_were_recalled_do_not_count():
     assert set(agreement.agreement(published, ours)["verdict"]) == {agreement.RECALLED}
     figures = agreement.agreement(published.assign(recalled=False), ours)
     assert set(figures["verdict"]) == {AS_PUBLISHED}
+
+
+def test_wodt_wins_and_loses_by_paired_fits():
+    """The rival loses on iris by clear gains, ties on wine by noise, and has too few on glass."""
+    gains = {"iris": (0.1, 0.11, 0.1), "wine": (0.1, -0.1, 0.01), "glass": (0.2,)}
+    rows = [
+        (
+            dataset,
+            method,
+            fold,
+            0,
+            0.5 + gain * (method == "WODT"),
+            9 - (method == "CO2"),
+        )
+        for dataset, of in gains.items()
+        for fold, gain in enumerate(of)
+        for method in ("WODT", "CO2")
+    ]
+    runs = pd.DataFrame(rows, columns=[*KEY, "accuracy", "leaves"])
+    accuracy, leaves = wodt.wins_table(runs).splitlines()[2:]
+    assert "| 1 / 1 / 0 |" in accuracy and "| 0 / 0 / 2 |" in leaves
 
 
 def test_figures_of_other_data_do_not_count():

@@ -17,7 +17,7 @@ from evotree.experiments.protocols import Task
 from evotree.experiments.store import checksum
 from experiments import load_study, suites
 from experiments.problems import PROBLEMS, make_problem
-from experiments.studies import operators, pmlb, srbench, tao
+from experiments.studies import finds, operators, pmlb, srbench, tao
 from experiments.studies.operators import (
     BASE,
     FACTORS,
@@ -29,6 +29,7 @@ from experiments.studies.operators import (
 from experiments.study import load_public
 from experiments.suites import OFFICIAL
 from tests.quick_models import FREE, evolved
+from tests.strategies import seeds
 
 # ---- rows of fits --------------------------------------------------------------------------------
 
@@ -86,9 +87,7 @@ def test_rows_are_those_of_the_published_folds_of_pmlb(tmp_path):
 
 
 def test_tao_draws_letter_anew_for_each_fit(tmp_path, monkeypatch):
-    monkeypatch.setattr(tao, "LETTER_TRAIN", 30)
-    rows = {"letter": 45}
-    monkeypatch.setattr("experiments.suites.OFFICIAL_TRAIN_ROWS", rows)
+    monkeypatch.setitem(tao.DRAWN, "letter", {"train_size": 30})
     y = write_numbers(tmp_path, "letter")
     drawn = [numbers_of("tao", "letter", tmp_path, seed) for seed in (0, 1)]
     for train, test in drawn:
@@ -112,22 +111,16 @@ def test_gea_odt_has_the_parts_of_its_paper(tmp_path, monkeypatch):
 
 
 def test_some_data_sets_need_no_folder(monkeypatch):
-    """OpenML's are checked for the paper's size; a missing folder is named for the others."""
-    protocol, X = (
-        load_study("wodt").experiment.protocol,
-        pd.DataFrame({"x": range(699)}),
-    )
+    """A missing folder is named for the others."""
+    protocol, X = load_study("wodt").experiment.protocol, pd.DataFrame({"x": range(3)})
     assert protocol.load("iris", None).X.shape == (150, 4)
 
     def fetch(data_id, **options):
         assert data_id == 15
-        return X, pd.Series(["benign", "malignant", "benign"] * 233, dtype="category")
+        return X, pd.Series(["benign", "malignant", "benign"], dtype="category")
 
     monkeypatch.setattr("experiments.study.fetch_openml", fetch)
     load_public.cache_clear()
-    with pytest.raises(ValueError, match=r"breast-w of OpenML.*\(699, 1\).*\(699, 9\)"):
-        protocol.load("breast", None)
-    X[list("abcdefgh")] = 0
     assert protocol.load("breast", None).y[1] == "malignant"
     load_public.cache_clear()
     with pytest.raises(ValueError, match="data_home .* of the data set 'letter'"):
@@ -284,6 +277,79 @@ def test_a_fit_on_a_score_is_told_from_a_tree(n_classes):
 )
 def test_pieces_of_code_have_so_many_nodes(code, n):
     assert srbench.count_nodes(ast.parse(code)) == n
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 12), min_size=1, max_size=5))
+def test_who_is_behind_whom(figures):
+    """A method is behind those that are as good by both ranks, and better by one."""
+    r2, size = (
+        pd.DataFrame(part, columns=list("abcdef"), dtype=float)
+        for part in np.split(np.array(figures), 2, axis=1)
+    )
+    ranks = srbench.mean_ranks({"r2": r2, "size": size})
+    np.testing.assert_allclose(ranks["r2"], rankdata(-r2, axis=1).mean(axis=0))
+    np.testing.assert_allclose(ranks["size"], rankdata(size, axis=1).mean(axis=0))
+    for _, own in ranks.iterrows():
+        before = []
+        for other, rank in ranks.iterrows():
+            gains = (own["r2"] - rank["r2"], own["size"] - rank["size"])
+            if min(gains) >= 0.0 and max(gains) > 0.0:
+                before.append(other)
+        assert own["behind"] == ", ".join(before)
+    assert (ranks["behind"] == "").any()
+
+
+def test_a_fit_worse_than_the_mean_counts_as_0():
+    row = {
+        "dataset": "1027_ESL",
+        "method": srbench.EVOTREE,
+        "r2": -1.0,
+        "expression_nodes": 9,
+        "complexity": 2,
+        "seconds": 1.5,
+    }
+    r2 = srbench.figures_by_method(pd.DataFrame([row]))["r2"]
+    assert r2.loc["1027_ESL", srbench.EVOTREE] == 0.0
+
+
+# ---- what evolution finds ------------------------------------------------------------------------
+
+
+def cost_of(X, y, depth, n_rows):
+    """Return the cost of the best tree, row by row and tree by tree."""
+    wrong = len(y) - max(np.bincount(y, minlength=1))
+    costs = [wrong / n_rows + 2.0 * finds.PRICE]
+    for column in X.T if depth else ():
+        parts = [
+            cost_of(X[is_in], y[is_in], depth - 1, n_rows)
+            for is_in in (column, ~column)
+        ]
+        costs.append(sum(parts))
+    return min(costs)
+
+
+@given(seeds, st.integers(0, 2))
+def test_no_tree_of_binary_columns_costs_less(seed, depth):
+    rng = np.random.default_rng(seed)
+    X, y = rng.random((25, 4)) < 0.5, rng.integers(0, 3, 25)
+    shares = (y[:, np.newaxis] == np.arange(3)) / 25
+    expected = cost_of(X, y, depth, 25)
+    assert finds.least_cost(X, shares, depth) == pytest.approx(expected)
+
+
+def test_trees_that_are_grown_again_are_as_fit_as_the_optimum_at_most():
+    X, y = make_problem("zebra2", 200, 0)
+    search = clone(finds.METHODS[finds.GREEDY]).set_params(seconds=0.2).fit(X, y)
+    optimum = 1.0 - finds.PRICE * PROBLEMS["zebra2"].optimal_nodes
+    assert 0.5 < search.fitness_ <= optimum and search.processor_ >= 0.2
+    binary = np.random.default_rng(0).random((60, 5)) < 0.5
+    y = (binary[:, 0] & binary[:, 1]).astype(int)
+    exact = clone(finds.METHODS[finds.EXACT]).fit(1.0 * binary, y)
+    name = finds.GREEDY + finds.SUFFIX
+    found = clone(finds.METHODS[name]).set_params(seconds=0.2).fit(1.0 * binary, y)
+    assert found.fitness_ == pytest.approx(exact.fitness_)
+    assert exact.fitness_ == pytest.approx(1.0 - 5.0 * finds.PRICE)
+    assert found.tree_.n_leaves == 3
 
 
 # ---- operators -----------------------------------------------------------------------------------
