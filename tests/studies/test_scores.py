@@ -16,6 +16,7 @@ from evotree.experiments.protocols import KEY
 from experiments import agreement, load_study
 from experiments.agreement import AS_PUBLISHED, BETTER, WORSE, judge
 from experiments.problems import PROBLEMS
+from experiments.studies import wodt
 from experiments.study import LEAST, TEXTS, auc, clipped_log_loss, probabilities
 
 

@@ -6,6 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.model_selection import StratifiedKFold, train_test_split
