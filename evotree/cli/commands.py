@@ -246,6 +246,7 @@ def run_experiment(args: argparse.Namespace) -> None:
             args.out,
             args.data_home,
             jobs=args.n_jobs,
+            time_limit=args.time_limit,
             retry=tuple(args.retry),
         )
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from evotree.files import check_writable
 
-RETRIED = ("failed", "crashed")
+RETRIED = ("failed", "timeout", "crashed")
 """Statuses of fits that may be done again."""
 
 NO_OPTIONS = {"categorical_features", "warm_start", "callbacks", "operators"}
@@ -429,6 +429,12 @@ COMMANDS = {
                         type=Path,
                     ),
                     _PROCESSES,
+                    option(
+                        "--time-limit",
+                        "seconds that a fit may take",
+                        metavar="S",
+                        type=within(float, 1e-3, 1e9),
+                    ),
                     option(
                         "--retry",
                         f"do fits again that ended so: {', '.join(RETRIED)}",

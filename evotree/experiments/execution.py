@@ -27,7 +27,7 @@ from tqdm import tqdm
 from evotree._version import __version__
 from evotree.experiments.experiment import Experiment, tree_sizes
 from evotree.experiments.protocols import Parts, Task
-from evotree.experiments.runner import CRASHED, outcomes_of
+from evotree.experiments.runner import CRASHED, TIMEOUT, outcomes_of
 from evotree.experiments.store import Store, checksum, read_runs
 from evotree.log import log_to_file, logger
 
@@ -133,6 +133,7 @@ def run_experiment(
     data_home: Path | None = None,
     *,
     jobs: int = 1,
+    time_limit: float | None = None,
     retry: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """Do the fits of an experiment that have no row yet, and keep their rows as they finish.
@@ -150,6 +151,9 @@ def run_experiment(
         Folder of the data sets.
     jobs : int, at least 1, default=1
         Number of processes, each on one core.
+    time_limit : float, optional
+        Seconds that a fit may take; one that takes longer is killed with its process, and recorded
+        as ``"timeout"``.
     retry : tuple of str, default=()
         Fits that ended so, of `runner.STATUSES`, are done again.
 
@@ -177,6 +181,7 @@ def run_experiment(
             partial(do_fit, replace(experiment, plan=()), data_home),
             missing,
             jobs,
+            time_limit=time_limit,
         )
         with closing(outcomes):  # what interrupts the loop ends the workers at once
             for task, status, result, error in outcomes:
@@ -192,7 +197,7 @@ def run_experiment(
                 }
                 store.add(row, curve)
                 bar.update()
-                if status == CRASHED:
+                if status in (TIMEOUT, CRASHED):
                     log.error("%s: %s: %s", task, status, error)
     return read_runs(out)
 

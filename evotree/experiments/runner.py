@@ -1,7 +1,7 @@
 """Tasks side by side: calls of one function, each process with one at a time.
 
-Whatever becomes of a task comes back as a `TaskOutcome`: the result, the traceback, or that it
-brought its process down. Nothing else is lost with it, and the outcomes do not
+Whatever becomes of a task comes back as a `TaskOutcome`: the result, the traceback, that its time
+was up, or that it brought its process down. Nothing else is lost with it, and the outcomes do not
 depend on how many workers there are.
 """
 
@@ -25,8 +25,8 @@ from evotree.parallel import submit
 
 log = logger(__name__)
 
-DONE, FAILED, CRASHED = "done", "failed", "crashed"
-STATUSES = (DONE, FAILED, CRASHED)
+DONE, FAILED, TIMEOUT, CRASHED = "done", "failed", "timeout", "crashed"
+STATUSES = (DONE, FAILED, TIMEOUT, CRASHED)
 """What may become of a task."""
 
 _PARENT_CHECK = 1.0  # seconds between two looks whether the parent lives
@@ -59,29 +59,39 @@ def outcomes_of(
     tasks: Iterable[Any],
     jobs: int = 1,
     *,
+    time_limit: float | None = None,
     mp_context: Any = None,
 ) -> Generator[TaskOutcome, None, None]:
     """Do tasks side by side and yield what becomes of each, as they finish.
 
-    Each process is a pool of its own, which has one task at a time: one that dies takes no other
-    with it.
+    Each process is a pool of its own, which has one task at a time: one that dies, or is killed as
+    its time is up, takes no other with it.
     """
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
     fresh = iter(tasks)
-    running: dict[Future[Answer], tuple[Any, Executor]] = {}
+    running: dict[Future[Answer], tuple[Any, Executor, float]] = {}
     free = [_make_pool(mp_context) for _ in range(jobs)]
     try:
         while True:
             for task in islice(fresh, len(free)):
                 pool = free.pop()
-                running[submit(pool, partial(attempt, run), task)] = task, pool
+                end = time.monotonic() + (time_limit or threading.TIMEOUT_MAX)
+                running[submit(pool, partial(attempt, run), task)] = task, pool, end
             if not running:
                 return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                task, pool = running.pop(future)
-                outcome = _outcome_of(task, future)
-                if outcome.status == CRASHED:
+            first_end = min(end for _, _, end in running.values())
+            wait(running, max(0.0, first_end - time.monotonic()), FIRST_COMPLETED)
+            for future, (task, pool, end) in list(running.items()):
+                if future.done():
+                    outcome = _outcome_of(task, future)
+                elif end <= time.monotonic():
+                    text = f"stopped after {time_limit:g} s"
+                    outcome = TaskOutcome(task, TIMEOUT, error=text)
+                else:
+                    continue
+                del running[future]
+                if outcome.status in (TIMEOUT, CRASHED):
                     _kill(pool)
                     pool = _make_pool(mp_context)
                 free.append(pool)
@@ -89,7 +99,7 @@ def outcomes_of(
     finally:
         for pool in free:
             pool.shutdown()
-        for _, pool in running.values():
+        for _, pool, _ in running.values():
             _kill(pool)
 
 

@@ -1,16 +1,17 @@
 """What runs recorded: learning curves, and quality against complexity."""
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
-from typing import Any
+from itertools import cycle, islice
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
-from evotree.engine.evolution import ParetoFront, to_frame
+from evotree.engine.evolution import ORIGIN, ParetoFront, to_frame
 from evotree.front import FittedFront, TreeChoice, held_out_quality
 from evotree.plotting.style import (
     INK,
@@ -23,6 +24,13 @@ from evotree.plotting.style import (
 )
 from evotree.words import check_kind, counted
 
+Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
+
+POSITION_LABELS = {
+    "gen": "generation",
+    "seconds": "seconds",
+    "evaluations": "evaluations",
+}
 LINE_STYLES = ("-", "--", "-.", ":")
 OF_TREES = {
     "quality": "quality",
@@ -38,6 +46,7 @@ COUNTS = ("size", "terms", "complexity")
 def plot_learning_curve(
     history: Any,
     *,
+    x: Position = "gen",
     curves: Sequence[str] = ("quality", "fitness", "complexity"),
     ax: Axes | None = None,
 ) -> Axes:
@@ -52,14 +61,16 @@ def plot_learning_curve(
     ----------
     history : Logbook, fitted classifier with ``history_``, Run or table of `to_frame`
         The run.
+    x : {"gen", "seconds", "evaluations"}, default="gen"
+        What runs along the axis; evaluations are the cumulated ``nevals``.
     curves : sequence of str, default=("quality", "fitness", "complexity")
         Chapters of the logbook. Beside others, ``"size"``, ``"terms"`` and ``"complexity"`` have a
         panel of their own below.
     ax : matplotlib Axes, optional
-        Where to draw, of a grid such as `plt.subplots` makes; new ones by default. Two panels share
-        its place.
+        Where to draw, one run alone; new ones by default. Two panels share its place.
     """
     records = records_of(history, "history")
+    positions = axis_positions(records, x)
     curves = (curves,) if isinstance(curves, str) else curves
     for curve in curves:
         _column(records, f"{curve}_best", f"curves={curves!r}")
@@ -74,11 +85,36 @@ def plot_learning_curve(
     colors = cycle(PALETTE)
     for panel, shown in panels.items():
         for curve, color in zip(shown, colors, strict=False):
-            _draw_curve(panel, records, curve, color)
+            panel.plot(
+                positions,
+                records[f"{curve}_best"],
+                color=color,
+                lw=1.8,
+                label=f"{curve}, best",
+            )
+            middle = "median" if f"{curve}_median" in records else "mean"
+            if f"{curve}_{middle}" in records:
+                panel.plot(
+                    positions,
+                    records[f"{curve}_{middle}"],
+                    "--",
+                    color=color,
+                    lw=1.0,
+                    label=f"{curve}, {middle}",
+                )
+            if {f"{curve}_q1", f"{curve}_q3"} <= {*records}:
+                panel.fill_between(
+                    positions,
+                    records[f"{curve}_q1"],
+                    records[f"{curve}_q3"],
+                    color=color,
+                    alpha=0.15,
+                    lw=0,
+                )
             fact = OF_TREES.get(curve)
             if fact is not None and hasattr(returned, fact):
                 panel.plot(
-                    records["gen"].iloc[-1:],
+                    positions[-1:],
                     getattr(returned, fact),
                     "*",
                     color=color,
@@ -87,48 +123,33 @@ def plot_learning_curve(
                     label=f"{curve}, returned tree",
                     clip_on=False,
                 )
-        panel.set_ylabel(", ".join(shown))
-        _set_grid(panel)
-    panel.set_xlabel("generation")
+        panel.set(ylabel=", ".join(shown), xlabel="")
+        set_grid(panel, x)
+    panel.set_xlabel(POSITION_LABELS[x])
     # All that is drawn is named below the lower panel.
     legend_below(panel, 3, [other for other in panels if other is not panel])
     return ax
 
 
 def _panel_below(ax: Axes) -> Axes:
-    """Return new axes in the lower part of the place of some axes of a grid."""
+    """Return new axes in the lower part of the place of some axes."""
     place: Any = ax.get_subplotspec()
+    figure: Any = ax.figure
     if place is None:
-        raise ValueError("ax has no place in a grid, as plt.subplots makes axes.")
+        box = ax.get_position()
+        place = GridSpec(
+            1, 1, figure, left=box.x0, bottom=box.y0, right=box.x1, top=box.y1
+        )[0]
     upper, lower = place.subgridspec(2, 1, height_ratios=(5, 3), hspace=0.08)
     ax.set_subplotspec(upper)
     ax.tick_params(labelbottom=False)
-    figure: Any = ax.figure
     return figure.add_subplot(lower, sharex=ax)
-
-
-def _draw_curve(ax: Axes, records: pd.DataFrame, curve: str, color: str) -> None:
-    """Draw the best of a chapter, and what is known of the others."""
-    middle = "median" if f"{curve}_median" in records else "mean"
-    for field, line in (("best", "-"), (middle, "--")):
-        if f"{curve}_{field}" in records:
-            ax.plot(
-                records["gen"],
-                records[f"{curve}_{field}"],
-                line,
-                color=color,
-                lw=1.8 if field == "best" else 1.0,
-                label=f"{curve}, {field}",
-            )
-    quartiles = [f"{curve}_q1", f"{curve}_q3"]
-    if {*quartiles} <= {*records}:
-        edges = records[quartiles].T.to_numpy()
-        ax.fill_between(records["gen"], *edges, color=color, alpha=0.15, lw=0)
 
 
 def plot_learning_curves(
     histories: Mapping[str, Sequence[Any]],
     *,
+    x: Position = "gen",
     chapter: str = "quality",
     ax: Axes | None = None,
 ) -> Axes:
@@ -140,13 +161,15 @@ def plot_learning_curves(
     ----------
     histories : mapping from str to sequence of histories
         The runs of each group, as `plot_learning_curve` takes them.
+    x : {"gen", "seconds", "evaluations"}, default="gen"
+        What runs along the axis; a curve begins where all its runs have a record.
     chapter : str, default="quality"
         Chapter of the logbook.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
     groups = {
-        name: _aligned(name, group, f"{chapter}_best")
+        name: _aligned(name, group, x, f"{chapter}_best")
         for name, group in histories.items()
     }
 
@@ -162,9 +185,42 @@ def plot_learning_curves(
         )
         edges = values.quantile((0.25, 0.75), axis=1)
         ax.fill_between(values.index, *edges.to_numpy(), color=color, alpha=0.2, lw=0)
-    ax.set(xlabel="generation", ylabel=f"{chapter}, best (median and quartiles)")
-    _set_grid(ax)
+    ax.set(
+        xlabel=POSITION_LABELS[x],
+        ylabel=f"{chapter}, best (median and quartiles)",
+    )
+    set_grid(ax, x)
     legend_below(ax, min(4, len(groups)))
+    return ax
+
+
+def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -> Axes:
+    """Draw the shares of a population that descend from each kind of first individual.
+
+    A seed that takes the population over is an area that fills the picture. The parameters are
+    those of `plot_learning_curve`.
+    """
+    records = records_of(history, "history")
+    positions = axis_positions(records, x)
+    columns = [name for name in map(str, records) if name.startswith(f"{ORIGIN}_")]
+    if not columns:
+        raise ValueError(
+            f"history has no chapter {ORIGIN!r}; it has {', '.join(map(str, records))}."
+        )
+    # What survives lies at the bottom, where areas are easiest to read.
+    columns.sort(key=lambda name: -records[name].iloc[-1])
+    ax = axes_or_new(ax, (7.0, 4.0))
+    ax.stackplot(
+        positions,
+        records[columns].T,
+        labels=[name.removeprefix(f"{ORIGIN}_") for name in columns],
+        colors=list(islice(cycle(PALETTE), len(columns))),
+        alpha=0.75,
+        lw=0.0,
+    )
+    ax.set(xlabel=POSITION_LABELS[x], ylabel="share of the population", ylim=(0.0, 1.0))
+    set_grid(ax, x)
+    legend_below(ax, min(5, len(columns)))
     return ax
 
 
@@ -184,30 +240,38 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
     return records
 
 
-def _column(records: pd.DataFrame, column: str, given: str) -> pd.Series:
+def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
     if column not in records:
         raise ValueError(
             f"{given}: the history has no {column!r}; it has "
             f"{', '.join(map(str, records))}."
         )
-    return records[column]
+    return records[column].to_numpy(dtype=np.float64)
 
 
-def _aligned(name: str, group: Any, column: str) -> pd.DataFrame:
-    """Return the values of the runs of a group by generations."""
+def axis_positions(records: pd.DataFrame, x: str) -> np.ndarray:
+    """Return where on the axis the records of a run stand."""
+    column = _column(records, "nevals" if x == "evaluations" else x, f"x={x!r}")
+    return np.cumsum(column) if x == "evaluations" else column
+
+
+def _aligned(name: str, group: Any, x: str, column: str) -> pd.DataFrame:
+    """Return the values of the runs of a group, by the positions of the records of all."""
     runs = []
     for i, history in enumerate(group):
         where = f"histories[{name!r}][{i}]"
         records = records_of(history, where)
-        runs.append(_column(records, column, where).set_axis(records["gen"]))
-    return pd.concat(runs, axis=1).sort_index().ffill()
+        run = pd.Series(_column(records, column, where), axis_positions(records, x))
+        runs.append(run[~run.index.duplicated(keep="last")])
+    return pd.concat(runs, axis=1).sort_index().ffill().dropna()
 
 
-def _set_grid(ax: Axes) -> None:
+def set_grid(ax: Axes, x: str) -> None:
     """Give axes of runs their grid and ticks."""
     ax.margins(x=0.01)
     draw_grid(ax)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if x != "seconds":
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def plot_pareto(
@@ -298,6 +362,11 @@ def plot_pareto(
         _draw_rings(ax, [tree.complexity] * len(curves), qualities, label)
     ax.set(xlabel="complexity (leaves and terms)", ylabel=measure)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    heights = np.array([values for _, values, *_ in curves])
+    others = heights[:, 1:] if len(front) > 2 else heights
+    span = np.ptp(others)
+    if others.min() - heights.min() > 3.0 * span:  # else the others lie in one line
+        ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
     draw_grid(ax)
     legend_below(ax, 2, _draw_judged(front, ax))
     return ax

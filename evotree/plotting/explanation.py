@@ -1,6 +1,5 @@
 """Why one row is predicted as it is."""
 
-from textwrap import shorten
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -102,10 +101,10 @@ def plot_explanation(
             panel.xaxis.set_visible(False)
             panel.spines["bottom"].set_visible(False)
     if ax.child_axes:
-        for is_above, label in (
-            (True, "for it, or raises it"),
-            (False, "against it, or lowers it"),
-        ):
+        labels = ("speaks for it", "against it")
+        if steps[-1][1] and _is_number(predicted):
+            labels = ("for it, or raises it", "against it, or lowers it")
+        for is_above, label in zip((True, False), labels, strict=True):
             ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
         ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
         ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
@@ -124,9 +123,13 @@ def _steps(
         first = part.iloc[0]
         # Of a question of 0 or 1 the answer is all there is.
         is_sum = any(sign in first.split for sign in "<>")
-        by = f", by {short_number(abs(first.total * first.unit), 3)}" if is_sum else ""
-        heading = f"[{first.node}]  {first.side}{by}: {first.split}"
-        heading = shorten(heading, HEADING_CHARACTERS, placeholder="…")
+        by = (
+            f", by {_signed_number(abs(first.total * first.unit), 3)}" if is_sum else ""
+        )
+        split = first.split.replace("<=", "≤").replace(">=", "≥").replace(" -", " −")
+        heading = f"[{first.node}]  {first.side}{by}: {split}"
+        if len(heading) > HEADING_CHARACTERS:
+            heading = f"{heading[: HEADING_CHARACTERS - 1]}…"
         steps.append((heading, _bars(part, max_terms) if is_sum else []))
     model = terms[terms.side == "leaf"]
     predicted = of_row.prediction
@@ -134,7 +137,7 @@ def _steps(
     if _is_number(predicted) and len(model):
         line = model.total.iloc[0]
         if not np.isclose(line, predicted):
-            heading += f", its bound; the line gives {short_number(line)}"
+            heading += f", its bound; the line gives {_signed_number(line)}"
     return [*steps, (heading, _bars(model, max_terms) if len(model) else [])]
 
 
@@ -144,7 +147,7 @@ def _is_number(predicted: Any) -> bool:
 
 def _said(predicted: Any) -> str:
     """Return what is predicted in words."""
-    return short_number(predicted) if _is_number(predicted) else str(predicted)
+    return _signed_number(predicted) if _is_number(predicted) else str(predicted)
 
 
 def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
@@ -157,14 +160,11 @@ def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
         added = np.append(added[:max_terms], added[max_terms:].sum())
     sums = sign * (first.centre + np.append(0.0, added.cumsum()))
     labels = [
-        f"{short_name(term.feature)} = {short_number(term.value)}"
+        f"{short_name(term.feature)} = {_signed_number(term.value)}"
         for term in part[:max_terms].itertuples()
     ]
     labels += [f"(+{len(part) - max_terms} more)"] * (len(part) > max_terms)
-    texts = [
-        f"{'+' if one > 0.0 else ''}{short_number(one, 3)}"
-        for one in added * first.unit
-    ]
+    texts = [_signed_number(one, 3, "+") for one in added * first.unit]
     return list(zip(labels, sums[:-1], sums[1:], texts, strict=True))
 
 
@@ -195,3 +195,9 @@ def _draw_bars(panel: Axes, bars: list[Bar]) -> None:
     panel.spines[["left", "right", "top"]].set_visible(False)
     panel.use_sticky_edges = False  # the first bar may begin at the far end
     panel.margins(x=0.06)
+
+
+def _signed_number(value: float, digits: int = 4, plus: str = "") -> str:
+    """Write a number in a few digits, with the sign that belongs beside letters."""
+    text = short_number(value, digits).replace("-", "−")
+    return f"{plus}{text}" if value > 0.0 else text

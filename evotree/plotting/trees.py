@@ -4,8 +4,8 @@ The layout of boxes is made in points at a font size of 10, from the measures of
 then given limits, and texts a font size, that make both fit.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
-from itertools import chain, cycle
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -45,7 +45,7 @@ SURVIVAL_HEIGHT = 30.0
 # A bar shows the class shares of a leaf, or a term.
 BAR_HEIGHT = 6.0
 MOST_SHARES = 3
-MOST_ENDS = 24  # of branches, else the lower part of a tree is folded
+MAX_LEAVES, UNFOLDED_LEAVES = 1000, 24
 # A small tree in large axes is drawn no larger.
 LARGEST_SCALE = 1.2
 LONGEST_FIGURE_SIDE = 60.0 * 72.0  # in points
@@ -102,8 +102,8 @@ def plot_tree(
         Number of terms shown for each split, and for the model of a leaf, the most influential
         ones.
     max_depth : int, at least 0, or None, default=None
-        Depth below which the tree is folded. By default it is where the tree has more than 24
-        leaves.
+        Depth below which the tree is folded, if up to 1000 ends are left. By default the tree is
+        folded where it has more than 24 leaves.
     decimals : int, at least 0, or None, default=None
         As for `evotree.export.export_text`; means of leaves have three by default.
     """
@@ -163,7 +163,7 @@ def plot_tree(
         style = "--" if is_folded[i] else "-"
         _draw_box(ax, box, notes[i], texts[i], font, edges[k], tint(edges[k]), style)
         if box.below:
-            _draw_bars(ax, box, fitted, k, terms[i], largest, last)
+            _draw_bars(_panel_in(ax, box), fitted, k, terms[i], largest, last)
     if last_lines:
         ax.text(
             left,
@@ -184,9 +184,17 @@ def _folded(tree: ObliqueTree, max_depth: int | None) -> tuple[list[int], Obliqu
     n_ends = np.cumsum(np.bincount(depths[tree.is_leaf]))
     n_ends[:-1] += np.bincount(depths[~tree.is_leaf])
     if max_depth is None:
-        max_depth = int(np.flatnonzero(n_ends <= max(MOST_ENDS, n_ends.min()))[-1])
-    check_whole("max_depth", max_depth, 0)
-    is_shown = depths <= max_depth
+        most = UNFOLDED_LEAVES
+        deepest = int(np.flatnonzero(n_ends <= max(most, n_ends.min()))[-1])
+    else:
+        check_whole("max_depth", max_depth, 0)
+        deepest = min(max_depth, tree.depth)
+        if (n := n_ends[deepest]) > MAX_LEAVES:
+            raise ValueError(
+                f"max_depth={max_depth}: a picture shows up to {MAX_LEAVES} ends of branches, and "
+                f"these are {n}."
+            )
+    is_shown = depths <= deepest
     sizes = sizes_of_kept(is_shown, tree.subtree_size)
     return np.flatnonzero(is_shown).tolist(), tree.replaced(subtree_size=sizes)
 
@@ -199,7 +207,7 @@ def _folded_lines(words: Wording, k: int) -> Iterator[str]:
     n_terms = int(np.count_nonzero(fitted.tree.weights[below]))
     yield f"{n_leaves} leaves, {counted(n_terms, 'term')}"
     if fitted.classes is not None and fitted.scores is None:
-        yield from chain.from_iterable(words.shares(k, MOST_SHARES))
+        yield from itertools.chain.from_iterable(words.shares(k, MOST_SHARES))
 
 
 def _draw_box(
@@ -251,9 +259,17 @@ def _draw_box(
     )
 
 
+def _panel_in(ax: Axes, box: Box) -> Axes:
+    """Return axes at the bottom of a box, as wide in all boxes."""
+    left, bottom = box.centre - BAR_WIDTH / 2, box.top - box.height + PADDING / 2
+    place = (left, bottom, BAR_WIDTH, box.below - 2.0)
+    panel = ax.inset_axes(place, transform=ax.transData, zorder=3)
+    panel.set_axis_off()
+    return panel
+
+
 def _draw_bars(
-    ax: Axes,
-    box: Box,
+    panel: Axes,
     fitted: Fitted,
     k: int,
     terms: Sequence[tuple[float, int]],
@@ -262,13 +278,9 @@ def _draw_bars(
 ) -> None:
     """Draw class shares, or the curve of a leaf of times, or terms of a leaf's model.
 
-    They stand at the bottom of a box, as wide in all boxes. Curves are drawn up to the same last
-    time. Terms are on the scale of the largest influence, those below 0 to the left.
+    Curves are drawn up to the same last time. Terms are on the scale of the largest influence,
+    those below 0 to the left.
     """
-    left, bottom = box.centre - BAR_WIDTH / 2, box.top - box.height + PADDING / 2
-    place = (left, bottom, BAR_WIDTH, box.below - 2.0)
-    panel = ax.inset_axes(place, transform=ax.transData, zorder=3)
-    panel.set_axis_off()
     curve = (fitted.curves or {}).get(k)
     if curve is not None:
         panel.step(curve.x, curve.y, where="post", color=INK, linewidth=1.2)
@@ -437,76 +449,105 @@ def plot_decision_regions(
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
-    tree = tree_of(tree_or_classifier, "tree_or_classifier", TypeError)
+    tree_of(tree_or_classifier, "tree_or_classifier", TypeError)
     fitted = fitted_of(tree_or_classifier)
-    schema = fitted.schema
-    if len(schema.read_by_code) != 2:
+    if len(fitted.schema.read_by_code) != 2:
         raise ValueError(
-            f"the tree has n_features={tree.n_features}: regions are drawn for 2 only; "
+            f"the tree has n_features={fitted.tree.n_features}: regions are drawn for 2 only; "
             "plot_tree draws any tree."
         )
-    encode = getattr(tree_or_classifier, "encode", np.asarray)
-    cells = check_array(encode(X), dtype=np.float64, input_name="X")
+    points = points_of(tree_or_classifier, X, y)
+    ax = axes_or_new(ax, (6.0, 5.6))
+    return draw_regions(ax, points, points.fitted.tree, [0, 1], n_cells=_CELLS)
+
+
+class Points(NamedTuple):
+    """Rows of a picture, as exported code reads them, with the codes of their classes."""
+
+    fitted: Fitted
+    cells: np.ndarray
+    codes: np.ndarray
+    labels: np.ndarray
+    names: list[str]
+
+
+def points_of(source: Any, X: Any, y: Any) -> Points:
+    """Check points, which a classifier encodes, and their labels."""
+    tree = tree_of(source, "tree_or_classifier", TypeError)
+    fitted = fitted_of(source)
+    schema = fitted.schema
+    cells = check_array(
+        getattr(source, "encode", np.asarray)(X), dtype=np.float64, input_name="X"
+    )
     given = np.asarray(read_labels(by_row(y, X, "y")))
     check_consistent_length(cells, given)
-    if cells.shape[1] != 2:
-        raise ValueError(f"X has shape {cells.shape}: the tree has n_features=2.")
-    labels = np.asarray(
-        getattr(tree_or_classifier, "classes_", range(tree.values.shape[1]))
-    )
+    if cells.shape[1] != len(schema.read_by_code):
+        raise ValueError(
+            f"X has shape {cells.shape}: the tree has n_features={tree.n_features}."
+        )
+    labels = np.asarray(getattr(source, "classes_", range(tree.values.shape[1])))
     unknown = np.setdiff1d(given, labels)
     if unknown.size:
         raise ValueError(
             f"y has labels {unknown.tolist()}: allowed are {labels.tolist()}."
         )
-    ax = axes_or_new(ax, (6.0, 5.6))
-    low, high = cells.min(axis=0), cells.max(axis=0)
+    known = getattr(source, "feature_names_", getattr(X, "columns", fitted.features))
+    names = [str(known[j]) for j in schema.read_by_code]
+    return Points(fitted, cells, np.searchsorted(labels, given), labels, names)
+
+
+def draw_regions(
+    ax: Axes, points: Points, tree: ObliqueTree, shown: Sequence[int], n_cells: int
+) -> Axes:
+    """Draw regions over two features, where all others have their medians, and hyperplanes."""
+    schema, colors = points.fitted.schema, class_colors(len(points.labels))
+    low, high = points.cells[:, shown].min(axis=0), points.cells[:, shown].max(axis=0)
     margin = np.where(high > low, 0.04 * (high - low), 0.5)
-    ends = np.array([low - margin, high + margin])
-    centres = ends[0] + (np.arange(_CELLS)[:, np.newaxis] + 0.5) / _CELLS * np.ptp(
-        ends, axis=0
-    )
-    grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
+    low, high = low - margin, high + margin
+    centres = low + (np.arange(n_cells)[:, np.newaxis] + 0.5) / n_cells * (high - low)
+    grid = np.tile(np.median(points.cells, axis=0), (n_cells**2, 1))
+    grid[:, shown] = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
     rows = schema.with_bends(grid)
-    colors = class_colors(len(labels))
-    shades = np.array([tint(color) for color in colors])[tree.predict_label(rows)]
+    predicted = tree.predict_label(rows)
+    extent = (low[0], high[0], low[1], high[1])
     ax.imshow(
-        shades.reshape(_CELLS, _CELLS, 3),
-        extent=tuple(ends.T.ravel()),
+        np.array([tint(color) for color in colors])[predicted].reshape(
+            n_cells, n_cells, 3
+        ),
+        extent=extent,
         origin="lower",
         aspect="auto",
         zorder=0,
     )
-    for label, color, marker in zip(labels, colors, cycle(MARKERS), strict=False):
-        across, up = cells[given == label].T
+    area = float(np.clip(20000.0 / len(points.cells), 14.0, 36.0))
+    for code, label in enumerate(points.labels):
+        some = points.cells[points.codes == code][:, shown]
         ax.scatter(
-            across,
-            up,
+            some[:, 0],
+            some[:, 1],
             label=str(label),
-            marker=marker,
-            color=color,
-            s=float(np.clip(20000.0 / len(cells), 14.0, 36.0)),
+            marker=MARKERS[code % len(MARKERS)],
+            color=colors[code],
+            s=area,
             edgecolors=INK,
             linewidths=0.35,
             zorder=2,
         )
-    reached = tree.decision_path(rows).toarray()
+    reached = tree.decision_path(rows)
     depths = node_depths(tree.subtree_size)
     for k in np.flatnonzero(tree.weights.any(axis=1)).tolist():
         away = rows @ tree.weights[k] - tree.thresholds[k]
+        is_elsewhere = reached[:, [k]].toarray()[:, 0] == 0
         ax.contour(
             *centres.T,
-            np.ma.array(away, mask=reached[:, k] == 0).reshape(_CELLS, _CELLS),
+            np.ma.array(away, mask=is_elsewhere).reshape(n_cells, n_cells),
             levels=[0.0],
             colors=INK,
             linewidths=max(2.6 - 0.5 * depths[k], 0.8),
             linestyles="-",
             zorder=3,
         )
-    known = getattr(
-        tree_or_classifier, "feature_names_", getattr(X, "columns", fitted.features)
-    )
-    first, second = (str(known[j]) for j in schema.read_by_code)
-    ax.set(xlim=ends[:, 0], ylim=ends[:, 1], xlabel=first, ylabel=second)
-    legend_below(ax, n_columns=min(8, len(labels)))
+    first, second = (points.names[j] for j in shown)
+    ax.set(xlim=extent[:2], ylim=extent[2:], xlabel=first, ylabel=second)
+    legend_below(ax, n_columns=min(8, len(points.labels)))
     return ax

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import time
@@ -19,6 +20,9 @@ def act(task):
         end = time.monotonic() + value
         while time.monotonic() < end:
             time.sleep(0.01)
+    if what == "hang":
+        pattern = re.compile("(a+)+$")
+        pattern.match(64 * "a" + "b")
     if what == "fail":
         raise KeyError(value)
     if what == "exit":
@@ -77,6 +81,15 @@ def test_a_task_that_kills_its_process_takes_no_other_with_it(method):
     ]
     outcomes = done(tasks, 2, mp_context=multiprocessing.get_context(method))
     assert outcomes.pop(("die", 0)).status == "crashed"
+    assert {outcome.status for outcome in outcomes.values()} == {"done"}
+
+
+def test_a_task_whose_time_is_up_is_ended_whatever_it_does():
+    """Also one that never comes back to Python; the others have their results."""
+    tasks = [("give", 1), ("hang", 0), ("sleep", 60.0), ("give", 2), ("give", 3)]
+    outcomes = done(tasks, 2, time_limit=1.0)
+    for task in (("hang", 0), ("sleep", 60.0)):
+        assert outcomes.pop(task)[1:] == ("timeout", None, "stopped after 1 s")
     assert {outcome.status for outcome in outcomes.values()} == {"done"}
 
 

@@ -175,6 +175,7 @@ without_warnings = pytest.mark.filterwarnings("error")
 DRAWN = {
     "class_colors": lambda draw, kind: draw(kind.tree.values.shape[1]),
     "plot_decision_regions": lambda draw, kind: draw(kind.model, kind.X, kind.y),
+    "plot_evolution": lambda draw, kind: draw(kind.model, kind.X, kind.y),
     "plot_explanation": lambda draw, kind: draw(
         kind.model.explain(kind.X[:3], output=outputs_of(kind)[0]), 1
     ),
@@ -190,7 +191,7 @@ DRAWN = {
 @every_model
 def test_pictures_are_drawn(name, plot):
     kind = kind_of(name)
-    if kind.classes is None and plot == "plot_decision_regions":
+    if kind.classes is None and plot in ("plot_decision_regions", "plot_evolution"):
         pytest.skip("of classes")
     draw = getattr(evotree.plotting, plot)
     refused = {"plot_survival": "allowed is a fitted EvoTreeSurvival"}
@@ -202,7 +203,9 @@ def test_pictures_are_drawn(name, plot):
             call(draw, kind)
         return
     found = call(draw, kind)
-    if plot == "plot_decision_regions":
+    if plot == "plot_evolution":
+        found._draw_was_started = True  # else matplotlib warns: nobody shows it
+    elif plot == "plot_decision_regions":
         assert_regions(kind, found)
     elif plot != "class_colors":
         found.figure.canvas.draw()

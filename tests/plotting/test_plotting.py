@@ -23,9 +23,11 @@ from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,
     plot_learning_curves,
+    plot_lineage,
     plot_tree,
 )
 from evotree.tree import ObliqueTree, node_depths
+from tests.exported import chain as make_chain
 from tests.quick_models import brief
 from tests.reference.pruning import random_sizes
 from tests.test_bends import rows_with
@@ -108,11 +110,12 @@ TREE, RUN = make_tree(0, 4), make_run(0)
 X, Y = points_for(TREE)
 
 
-def test_lines_and_bands_are_the_records(ax):
+@pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
+def test_lines_and_bands_are_the_records(x, ax):
     logbook = make_run(1)
     table = to_frame(logbook)
-    positions = table["gen"]
-    below = other_axes(plot_learning_curve(logbook, ax=ax))
+    positions = np.cumsum(table["nevals"]) if x == "evaluations" else table[x]
+    below = other_axes(plot_learning_curve(logbook, x=x, ax=ax))
     for panel, chapters in ((ax, ("quality", "fitness")), (below, ("complexity",))):
         drawn = line_data(panel)
         assert len(drawn) == 2 * len(chapters) and len(panel.collections) == len(
@@ -158,13 +161,16 @@ def test_counts_stand_below_others_and_means_for_missing_medians(curve, ax):
     assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
 
 
-def test_runs_are_aligned_by_their_last_record(ax):
+@pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
+def test_runs_are_aligned_by_their_last_record(x, ax):
     runs = [make_run(seed, n) for seed, n in enumerate((5, 9, 12, 7))]
-    plot_learning_curves({"a": runs}, ax=ax, chapter="fitness")
+    plot_learning_curves({"a": runs}, x=x, ax=ax, chapter="fitness")
     records = []
     for run in runs:
-        best = run.chapters["fitness"].select("best")
-        records.append(list(zip(run.select("gen"), best, strict=True)))
+        at = np.cumsum(run.select("nevals")) if x == "evaluations" else run.select(x)
+        records.append(
+            list(zip(at, run.chapters["fitness"].select("best"), strict=True))
+        )
     positions, medians = line_data(ax)["a (n = 4)"]
     assert positions[0] == max(record[0][0] for record in records)
     (corners,) = corners_of(ax)
@@ -176,6 +182,17 @@ def test_runs_are_aligned_by_their_last_record(ax):
         assert corners.issuperset(
             (position, edge) for edge in np.quantile(last, (0.25, 0.75))
         )
+
+
+def test_lineage_fills_the_picture(ax):
+    """The areas are the shares of the history, the survivor's at the bottom, and add up to 1."""
+    shares = {"origin_dipole": [0.8, 0.5, 0.1], "origin_wodt": [0.2, 0.5, 0.9]}
+    frame = pd.DataFrame({"gen": [0, 1, 2], "nevals": [10, 9, 8]} | shares)
+    assert plot_lineage(frame, ax=ax) is ax
+    assert [area.get_label() for area in ax.collections] == ["wodt", "dipole"]
+    tops = [area.get_paths()[0].vertices[:, 1].max() for area in ax.collections]
+    assert tops == pytest.approx([0.9, 1.0])
+    assert ax.get_ylim() == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -322,6 +339,7 @@ curve, curves, regions = (
     [
         (TypeError, "history is a list", lambda: curve([1.0])),
         (ValueError, "history has no records", lambda: curve(make_logbook())),
+        (ValueError, "x='epoch'", lambda: curve(RUN, x="epoch")),
         (ValueError, "curves=.*cost_best", lambda: curve(RUN, curves="cost")),
         (TypeError, r"histories\['a'\]\[0\] is a dict", lambda: curves({"a": RUN})),
         (TypeError, r"histories\['a'\]\[0\] is a int", lambda: curves({"a": [1]})),
@@ -343,6 +361,11 @@ curve, curves, regions = (
         (ValueError, "feature_names has", lambda: plot_tree(TREE, feature_names=["a"])),
         (ValueError, "class_names='abc'", lambda: plot_tree(TREE, class_names="abc")),
         (ValueError, "max_terms=0", lambda: plot_tree(TREE, max_terms=0)),
+        (
+            ValueError,
+            "max_depth=1999: .* 1000 ends .* 1002",
+            lambda: plot_tree(make_chain(2003), max_depth=1999),
+        ),
     ],
 )
 def test_errors_name_the_parameter_and_leave_no_figure(kind, message, call):
