@@ -51,15 +51,22 @@ def fit_soft_sides(
     `SLOPE`, whose precision is the number of terms; the place where both sides are equally likely
     has a standard normal prior around the hyperplane; and each leaf has one row more, of the class
     shares of all rows.
+
+    A brief fit of many rows takes the slopes and places from some of them, which would say too
+    little of each of many leaves; the shares are those that all rows have on these sides.
     """
     max_rows = max(_BRIEF_ROWS, _BRIEF_CELLS // tree.n_leaves) if brief else _MAX_ROWS
     problem = _Likelihood(tree, dataset, max_rows)
     # The products are small: several threads of BLAS would wait for each other most of the time.
     with one_blas_thread():
-        maxiter = _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS
-        return problem.sides(
-            _minimum(problem, problem.start(end), end, maxiter=maxiter)
-        )
+        start = problem.start(end)
+        if not brief:
+            found = _minimum(problem, start, end, maxiter=_MAX_ITERATIONS)
+        elif problem.n_rows == dataset.n_distinct:
+            found = _minimum(problem, start, end, maxiter=_BRIEF_ITERATIONS)
+        else:
+            found = problem.with_shares(problem.best_places(start, end), dataset)
+        return problem.sides(found)
 
 
 def _minimum(
@@ -213,6 +220,7 @@ class _Likelihood:
         # Classes without rows have no probability anywhere.
         self.classes, self.codes = np.unique(dataset.y[rows], return_inverse=True)
         self.tree = tree
+        self.n_rows = len(X)
         self.n_classes = len(self.classes)
         self.inner = np.flatnonzero(~tree.is_leaf)
         self.leaves = np.flatnonzero(tree.is_leaf)
@@ -229,7 +237,8 @@ class _Likelihood:
         )
         weighted = self.weight[:, None] * self.one_hot
         self.counts = np.zeros((len(tree), self.n_classes))
-        np.add.at(self.counts, reached, weighted)
+        at = tree.apply(dataset.raw), np.searchsorted(self.classes, dataset.y)
+        np.add.at(self.counts, at, dataset.sample_weight)
         total = weighted.sum(axis=0) + 1.0 / self.n_classes
         self.prior = total / total.sum()
 
@@ -276,6 +285,39 @@ class _Likelihood:
             return math.inf if is_late else self(parameters)[0]
 
         return min(starts, key=value)
+
+    def best_places(self, start: np.ndarray, end: float) -> np.ndarray:
+        """Return parameters whose slopes and places are better, by a few steps."""
+        sides, logits = np.split(start, [2 * len(self.inner)])
+
+        def loss(found: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = self(np.concatenate([found, logits]))
+            return value, gradient[: len(found)]
+
+        found = _minimum(loss, sides, end, maxiter=_BRIEF_ITERATIONS)
+        return np.concatenate([found, logits])
+
+    def with_shares(self, parameters: np.ndarray, dataset: Dataset) -> np.ndarray:
+        """Return parameters with the shares of all rows, by one step of expectation-maximization.
+
+        A row counts at each leaf with the probability that it is there, given its class.
+        """
+        log_slopes, places, logits = self._parts(parameters)
+        shares = softmax(logits, axis=1)
+        codes = np.searchsorted(self.classes, dataset.y)
+        expected = np.tile(self.prior, (len(self.leaves), 1))
+        for first in range(0, len(codes), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            distances = self.tree.distances(dataset.raw[rows]) / self.scale[:, None]
+            log_odds = np.exp(log_slopes)[:, None] * (distances - places[:, None])
+            joint = soft_reach(self.tree, expit(log_odds))
+            joint *= dataset.sample_weight[rows] / self._join(
+                joint, shares, codes[rows]
+            )
+            is_class = codes[rows, None] == np.arange(self.n_classes)
+            expected += joint[self.leaves] @ is_class
+        logits = np.log(expected / expected.sum(axis=1, keepdims=True))
+        return np.concatenate([log_slopes, places, logits.ravel()])
 
     def _parts(
         self, parameters: np.ndarray

@@ -146,6 +146,24 @@ def test_no_class_of_the_training_rows_is_impossible_however_rare():
         assert shares.max() < 0.1  # and it stays rare
 
 
+def test_a_brief_fit_of_many_leaves_loses_about_what_the_whole_fit_does():
+    """It sees few rows of each leaf: shares of these rows alone lose far more."""
+    X, y = make_classification(
+        5000, 8, n_informative=8, n_redundant=0, n_classes=6, random_state=0
+    )
+    rows = Dataset.from_arrays(X[:4000], y[:4000])
+    tree = (
+        ObliqueTreeClassifier(max_depth=9, random_state=0).fit(X[:4000], y[:4000]).tree_
+    )
+
+    def lost(brief):
+        shares = fit_soft_sides(tree, rows, brief=brief).predict(tree, X[4000:])
+        return log_loss(y[4000:], shares)
+
+    assert tree.n_leaves > 100
+    assert lost(brief=True) < 1.1 * lost(brief=False)
+
+
 def test_few_rows_of_many_have_about_the_class_shares_of_all_on_each_side():
     """Of a rare class no row is left out: one in eight would stand for both sides alike."""
     random = np.random.default_rng(0)
