@@ -62,7 +62,7 @@ def fit_soft_sides(
         start = problem.start(end)
         if not brief:
             found = _minimum(problem, start, end, maxiter=_MAX_ITERATIONS)
-        elif problem.n_rows == dataset.n_distinct:
+        elif len(problem.codes) == dataset.n_distinct:
             found = _minimum(problem, start, end, maxiter=_BRIEF_ITERATIONS)
         else:
             found = problem.with_shares(problem.best_places(start, end), dataset)
@@ -218,9 +218,9 @@ class _Likelihood:
         rows, self.weight = _thinned(dataset, max_rows)
         X = np.ascontiguousarray(dataset.raw[rows])
         # Classes without rows have no probability anywhere.
-        self.classes, self.codes = np.unique(dataset.y[rows], return_inverse=True)
+        self.classes, codes = np.unique(dataset.y, return_inverse=True)
+        self.codes = codes[rows]
         self.tree = tree
-        self.n_rows = len(X)
         self.n_classes = len(self.classes)
         self.inner = np.flatnonzero(~tree.is_leaf)
         self.leaves = np.flatnonzero(tree.is_leaf)
@@ -228,17 +228,16 @@ class _Likelihood:
         self.strength = np.count_nonzero(tree.weights[self.inner], axis=1).astype(
             np.float64
         )
-        reached = tree.apply(X)
+        leaves = tree.apply(dataset.raw)
         self.distances = tree.distances(X)
-        self.scale = self._typical_distances(X, reached)
+        self.scale = self._typical_distances(X, leaves[rows])
         self.distances /= self.scale[:, None]
         self.one_hot = (self.codes[:, None] == np.arange(self.n_classes)).astype(
             np.float64
         )
         weighted = self.weight[:, None] * self.one_hot
         self.counts = np.zeros((len(tree), self.n_classes))
-        at = tree.apply(dataset.raw), np.searchsorted(self.classes, dataset.y)
-        np.add.at(self.counts, at, dataset.sample_weight)
+        np.add.at(self.counts, (leaves, codes), dataset.sample_weight)
         total = weighted.sum(axis=0) + 1.0 / self.n_classes
         self.prior = total / total.sum()
 
